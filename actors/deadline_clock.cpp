@@ -1,6 +1,6 @@
 #include "actors/deadline_clock.hpp"
 
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
 
 #include <algorithm>
 #include <exception>

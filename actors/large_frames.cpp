@@ -1,6 +1,6 @@
 #include "actors/large_frames.hpp"
 
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
 
 #include <condition_variable>
 #include <exception>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
 
 #include <caf/all.hpp>
 

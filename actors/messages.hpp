@@ -1,12 +1,12 @@
 #pragma once
 
-#include "actors/cluster/unit_codec.hpp"
+#include "actors/bytes/unit_codec.hpp"
+#include "actors/capacity/prefix_hash.hpp"
+#include "actors/capacity/worker_capacity.hpp"
 #include "actors/gateway_api.hpp"
+#include "actors/keys.hpp"
 #include "actors/large_frames.hpp"
-#include "actors/queue/admission_queue.hpp"
-#include "actors/queue/prefix_hash.hpp"
-#include "actors/session/resume_request.hpp"
-#include "actors/worker/worker_capacity.hpp"
+#include "actors/resume_request.hpp"
 #include "conversation/engine.hpp"
 #include "inference/engine.hpp"
 #include "protocol/errors.hpp"
@@ -45,7 +45,6 @@ struct trial_granted;    // from the queue manager
 struct move_request;     // from the queue manager, and from POST /sessions/{id}/move
 struct drain_request;    // from the server core
 struct timer_due;        // from itself
-struct journal_woken;    // from the spill writer of its journal
 struct transcript_ready; // from its transcription
 
 using session_actor =
@@ -54,7 +53,7 @@ using session_actor =
                      caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<slot_lost>,
                      caf::reacts_to<session_fault>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
                      caf::reacts_to<trial_granted>, caf::reacts_to<move_request>, caf::reacts_to<drain_request>,
-                     caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>, caf::reacts_to<transcript_ready>>;
+                     caf::reacts_to<timer_due>, caf::reacts_to<transcript_ready>>;
 
 // ---- to the queue manager
 struct slot_request; // from sessions
@@ -185,9 +184,6 @@ struct drain_request {};
 
 /// The nearest deadline of a pure part has been reached.
 struct timer_due {};
-
-/// A read from disk that the journal requested has finished.
-struct journal_woken {};
 
 /// The answer to what was to be written down.
 struct transcript_ready {
@@ -459,7 +455,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::session_fault)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::move_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::timer_due)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::journal_woken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::transcript_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)

@@ -1,9 +1,9 @@
 #include "actors/server_core.hpp"
 
-#include "actors/actor_threads.hpp"
+#include "actors/cluster/actor_threads.hpp"
 #include "actors/cluster/peer_link.hpp"
 #include "actors/frame_handle.hpp"
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
 #include "actors/queue/queue_manager.hpp"
 #include "actors/realtime/realtime_session.hpp"
 #include "actors/reports/demo_report.hpp"
@@ -60,11 +60,10 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
   };
   surroundings_.kept = budgets_.kept(); // of all dialects together
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
-  surroundings_.journal_bytes = settings.limits.journal_bytes;
+  surroundings_.replay_bytes = settings.limits.journal_bytes;
   surroundings_.resume_bytes = settings.limits.resume_bytes;
-  if (!settings.limits.journal_dir.empty()) start_spilling(settings);
   if (!settings.record.dir.empty()) start_recording(settings);
-  if (!settings.journal.dir.empty()) start_journals(settings);
+  if (!settings.journal.dir.empty()) start_logs(settings);
   queue_ = system_.spawn<queue_manager>(
       queue_from(settings), waiting_from(settings),
       queue_manager::surroundings{board_, surroundings_.registry, surroundings_.counted, surroundings_.last_key});
@@ -83,7 +82,7 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
   silence_ = silence_from(settings);
   rejoin_ = rejoin_from(settings);
   registry_ = std::make_unique<restarted<node_registry_actor>>(system_, "the registry of workers", [this] {
-    return system_.spawn<node_registry>(queue_, surroundings_.journals.get(), registry_memory_);
+    return system_.spawn<node_registry>(queue_, surroundings_.logs.get(), registry_memory_);
   });
 }
 
@@ -96,14 +95,6 @@ void server_core::note_fault(const std::string& what) {
 std::string server_core::fault() const {
   const std::lock_guard lock(fault_mutex_);
   return fault_;
-}
-
-void server_core::start_spilling(const config::settings& settings) {
-  try {
-    surroundings_.spill = std::make_unique<spill_writer>(settings.limits.journal_dir);
-  } catch (const std::exception& problem) {
-    throw config::settings_error("limits.journal_dir: " + std::string(problem.what()));
-  }
 }
 
 void server_core::start_recording(const config::settings& settings) {
@@ -119,8 +110,8 @@ void server_core::start_recording(const config::settings& settings) {
   }
 }
 
-void server_core::start_journals(const config::settings& settings) {
-  journal_store::options with;
+void server_core::start_logs(const config::settings& settings) {
+  log_store::options with;
   with.folder = settings.journal.dir;
   with.sync = settings.journal.sync;
   with.most_waiting = settings.journal.queue_bytes;
@@ -134,7 +125,7 @@ void server_core::start_journals(const config::settings& settings) {
     if (found.session) caf::anon_send(*found.session, close_request{"taken_up_elsewhere"});
   };
   try {
-    surroundings_.journals = std::make_unique<journal_store>(std::move(with), surroundings_.counted.journals());
+    surroundings_.logs = std::make_unique<log_store>(std::move(with), surroundings_.counted.logs());
   } catch (const std::exception& problem) {
     throw config::settings_error("journal.dir: " + std::string(problem.what()));
   }
@@ -148,7 +139,7 @@ void server_core::stop() {
   if (std::exchange(stopped_, true)) return;
   stopping_ = true;
   for (const auto& connection : realtime_.all()) caf::anon_send_exit(connection, caf::exit_reason::user_shutdown);
-  if (surroundings_.journals) surroundings_.journals->stop_taking_up();
+  if (surroundings_.logs) surroundings_.logs->stop_taking_up();
   for (const auto& session : surroundings_.registry.all())
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
@@ -162,8 +153,7 @@ void server_core::stop() {
   surroundings_.clock.stop();
   queue_ = nullptr;
   workers_.clear();
-  surroundings_.spill.reset(); // its pending work may hold sessions
-  surroundings_.journals.reset();
+  surroundings_.logs.reset();
   if (surroundings_.recordings) surroundings_.recordings->lead_nowhere();
 }
 
@@ -176,11 +166,11 @@ void server_core::add_worker(std::string device, engine_factory make) {
 
 void server_core::copy_to_peers(std::vector<node_dialer> peers, std::string name) {
   PARLEY_ASSERT(links_ && !peers.empty(), "there are peers, and nodes may join");
-  if (!surroundings_.journals) throw config::settings_error("nodes.peers needs journal.dir");
+  if (!surroundings_.logs) throw config::settings_error("nodes.peers needs journal.dir");
   const peer_link_options options{std::move(name), silence_, rejoin_};
   peers_ = std::make_unique<restarted<peer_link_actor>>(
       system_, "the link to the gateway that keeps copies", [this, options, peers = std::move(peers)] {
-        return caf::actor_cast<peer_link_actor>(system_.spawn<peer_link>(options, *surroundings_.journals, peers));
+        return caf::actor_cast<peer_link_actor>(system_.spawn<peer_link>(options, *surroundings_.logs, peers));
       });
 }
 
@@ -193,7 +183,7 @@ void server_core::admit_node(node_socket socket, const std::string& address) {
 void server_core::drain() {
   board_.close(closed_for::shutdown);
   draining_ = true;
-  if (surroundings_.journals) surroundings_.journals->stop_taking_up();
+  if (surroundings_.logs) surroundings_.logs->stop_taking_up();
   // In this order: a client that has no session yet then finds the queue closed.
   caf::anon_send(queue_, drain_request{});
   for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_request{});
@@ -285,8 +275,8 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
     offer->refuse(seen.error());
     return std::make_unique<deaf_handle>();
   }
-  journal_store::claim claim{protocol::sanitise_session_id(info.session_id.value_or("")), info.key, *info.resume_token};
-  const bool left = surroundings_.journals && surroundings_.journals->holds(claim.session_id);
+  log_store::claim claim{protocol::sanitise_session_id(info.session_id.value_or("")), info.key, *info.resume_token};
+  const bool left = surroundings_.logs && surroundings_.logs->holds(claim.session_id);
   // At two gateways, two owners may have chosen the same id; here it belongs to the one whose session lives.
   const auto same_id = surroundings_.registry.find(claim.session_id);
   const bool taken = same_id.session && same_id.key != claim.key;
@@ -294,14 +284,14 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
   const auto owner = owner_of(info);
   if (auto live = offer_to_live(claim, *seen, offer, owner)) return live;
   // Its slot would not wait until the model is loaded.
-  const bool later = surroundings_.journals && !taken && (draining_ || (left && loading()));
+  const bool later = surroundings_.logs && !taken && (draining_ || (left && loading()));
   if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info.reservation, owner);
   offer->refuse(later ? protocol::server_restarts() : protocol::no_such_claim());
   return std::make_unique<deaf_handle>();
 }
 
 /// Null if no such session lives.
-std::unique_ptr<session_handle> server_core::offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
+std::unique_ptr<session_handle> server_core::offer_to_live(const log_store::claim& claim, std::uint64_t seen,
                                                            const std::shared_ptr<resume_request>& offer,
                                                            const std::string& owner) {
   const auto session = surroundings_.registry.offer(claim.session_id, claim.key, offer);
@@ -312,12 +302,12 @@ std::unique_ptr<session_handle> server_core::offer_to_live(const journal_store::
 }
 
 /// A session of an earlier process: its log is read on another thread.
-std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim, std::uint64_t seen,
+std::unique_ptr<session_handle> server_core::take_up(log_store::claim claim, std::uint64_t seen,
                                                      const std::shared_ptr<resume_request>& offer,
                                                      std::shared_ptr<void> reservation, const std::string& owner) {
   rebuild_terms terms;
   terms.resume_bytes = surroundings_.resume_bytes;
-  terms.journal_bound = {surroundings_.journal_bytes, surroundings_.spill.get()};
+  terms.most_replay_bytes = surroundings_.replay_bytes;
   terms.legacy_extras = surroundings_.legacy_extras;
   terms.shown_token = claim.token;
   terms.fresh_tokens = [random = protocol::random_source(secure_random)]() mutable {
@@ -325,7 +315,7 @@ std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim,
   };
   auto late = std::make_shared<late_session>();
   auto done = [this, claim, seen, offer, owner, reservation = std::move(reservation),
-               late](std::optional<journal_store::taken> found) {
+               late](std::optional<log_store::taken> found) {
     try {
       // Without `found`, an earlier connection may have taken it up meanwhile.
       if (found) system_.spawn<session>(surroundings_, queue_, std::move(*found), reservation);
@@ -336,7 +326,7 @@ std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim,
     if (!handle) offer->refuse(protocol::no_such_claim());
     late->found(std::move(handle));
   };
-  if (surroundings_.journals->take_up(std::move(claim), std::move(terms), std::move(done)))
+  if (surroundings_.logs->take_up(std::move(claim), std::move(terms), std::move(done)))
     return std::make_unique<late_handle>(std::move(late));
   offer->refuse(protocol::server_restarts());
   return std::make_unique<deaf_handle>();

@@ -40,7 +40,7 @@ public:
   /// `watch` is called after every change of a worker, on one of our threads; it must not block. An engine that could
   /// not be loaded or has thrown is reported as a worker that is `down`. `broken` is called, likewise, if the queue manager
   /// ends: then no new session can begin, and only another process helps. Throws config::settings_error if `record.dir`,
-  /// `limits.journal_dir` or `journal.dir` cannot be used.
+  /// `journal.dir` cannot be used.
   server_core(const config::settings& settings, worker_table::watcher watch, nodes others = nodes::none,
               std::function<void(std::string why)> broken = {});
 
@@ -90,17 +90,16 @@ public:
 private:
   void note_fault(const std::string& what);
   void ask(std::function<void(const server_snapshot&)> done);
-  void start_spilling(const config::settings& settings);
   void start_recording(const config::settings& settings);
-  void start_journals(const config::settings& settings);
+  void start_logs(const config::settings& settings);
   session_terms terms() const;
   bool can_transcribe() const;
   std::unique_ptr<protocol::realtime::adapter> adapter_for(const connection_info& info);
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
-  std::unique_ptr<session_handle> offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
+  std::unique_ptr<session_handle> offer_to_live(const log_store::claim& claim, std::uint64_t seen,
                                                 const std::shared_ptr<resume_request>& offer, const std::string& owner);
-  std::unique_ptr<session_handle> take_up(journal_store::claim claim, std::uint64_t seen,
+  std::unique_ptr<session_handle> take_up(log_store::claim claim, std::uint64_t seen,
                                           const std::shared_ptr<resume_request>& offer,
                                           std::shared_ptr<void> reservation, const std::string& owner);
 

@@ -1,6 +1,6 @@
 #include "app/logging.hpp"
 
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
 #include "base/assert.hpp"
 #include "base/line_output.hpp"
 #include "base/printable.hpp"

@@ -52,7 +52,6 @@ int serve(const service_flags& flags) {
   const bool alone = devices.size() == 1;
   settings.worker.device = devices.front();
   if (alone && settings.journal.dir.empty()) { // this process is the only worker, so sessions cannot move
-    settings.limits.journal_dir.clear();
     settings.limits.journal_bytes = 0;
   }
   const std::filesystem::path model = resolve_model(settings);

@@ -1,18 +1,6 @@
 #include "client/load_connection.hpp"
 
 namespace parley::client {
-namespace {
-
-const char* mode_name(protocol::mode mode) {
-  switch (mode) {
-  case protocol::mode::chat: return "chat";
-  case protocol::mode::audio: return "audio";
-  case protocol::mode::video: break;
-  }
-  return "video";
-}
-
-} // namespace
 
 load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_material& material,
                                  const load_scenario& role, load_figures& into)
@@ -30,7 +18,7 @@ void load_connection::connect() {
                                 .resumed = [this](std::int64_t) { person_.resumed(world_.now()); },
                                 .ended = [this](const auto& how) { on_ended(how); }});
   person_.connecting(world_.now());
-  socket_->connect(mode_name(role_.mode));
+  socket_->connect(protocol::name_of(role_.mode));
 }
 
 void load_connection::on_event(const protocol::server_glance& event) {

@@ -29,7 +29,7 @@ foreach(name IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 
-file(WRITE "${OUTPUT}" "#include \"net/http/page.hpp\"
+file(WRITE "${OUTPUT}" "#include \"net/routes/page.hpp\"
 
 #include <array>
 

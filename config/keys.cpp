@@ -165,11 +165,8 @@ const std::array table{
         "How long a session that lost its worker waits for another one. 0 = it ends at once.", 0, day},
     key{"limits.journal_bytes", PARLEY_MEMBER(limits.journal_bytes),
         "What a gateway keeps of one session in memory, so that another worker can take it over; a minute of 16-bit "
-        "sound takes 2 MB.",
+        "sound takes 2 MB. A session that needs more ends with its worker.",
         0, 4096 * mebibyte},
-    key{"limits.journal_dir", PARLEY_MEMBER(limits.journal_dir),
-        "Folder for what exceeds that, in files without a name. Empty = a session that needs more ends with its "
-        "worker."},
     key{"limits.min_legacy_samples", PARLEY_MEMBER(limits.min_legacy_samples),
         "Shortest append in the legacy dialect, in samples at 16 kHz.", 1, 160000},
     key{"limits.drain_seconds", PARLEY_MEMBER(limits.drain_seconds),

@@ -14,9 +14,11 @@ using conversation::window_mode;
 /// Number format of weights and activations; automatic = bfloat16 for a large model on a GPU, else float32.
 enum class dtype { automatic, float32, bfloat16, float16 };
 
-/// Number format of the language model's matrices; none = the same as `dtype`.
-/// Of the talker's networks. mixed: matrices in 8 bits and products in bfloat16 where that saves time, on the CPU.
+/// Number format of the talker's networks. mixed: matrices in 8 bits and products in bfloat16 where that saves time, on
+/// the CPU.
 enum class speech_dtype { float32, mixed };
+
+/// Number format of the language model's matrices; none = the same as `dtype`.
 enum class quantization { none, int8, int4 };
 
 /// The format of a log line: for humans, or one JSON object.
@@ -83,7 +85,6 @@ struct settings {
     int failover_units = 60;
     double failover_seconds = 30;
     std::size_t journal_bytes = 64u << 20; ///< for one session
-    std::string journal_dir;               ///< folder for what exceeds that; empty = the journal is given up
     int min_legacy_samples = 4000;
     double drain_seconds = 30;
     double resume_seconds = 30;

@@ -39,7 +39,7 @@ struct duplex_options {
   friend bool operator==(const duplex_options&, const duplex_options&) = default;
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
+/// All members, for archives (actors/bytes/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, sampling_options& of) {
   auto& [greedy, temperature, top_k, top_p, penalty, window, length_penalty] = of;

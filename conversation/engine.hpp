@@ -44,7 +44,7 @@ struct step_metrics {
 
 // A session that is opened again with the same seed and given the same input, together with the choices made then,
 // becomes the same session, even on another engine if the `fingerprint` is the same. Whoever keeps both can move the
-// session (actors/session/journal.hpp).
+// session (actors/replay/replay_buffer.hpp).
 
 /// The state of a session's random streams (random.hpp).
 struct rng_state {

@@ -50,7 +50,7 @@ struct text_message {
   std::string text;
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp).
+/// All members, for archives (actors/bytes/byte_archive.hpp).
 template<class A>
 void fields(A& a, text_message& of) {
   auto& [from, text] = of;

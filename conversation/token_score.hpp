@@ -17,7 +17,7 @@ struct token_score {
   std::vector<token_chance> likeliest = {}; ///< the likeliest first
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp).
+/// All members, for archives (actors/bytes/byte_archive.hpp).
 template<class A>
 void fields(A& a, token_chance& of) {
   auto& [bytes, logprob] = of;

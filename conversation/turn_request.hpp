@@ -36,7 +36,7 @@ struct turn_request {
   std::optional<int> scored;  ///< report how likely each token was, and this many others
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
+/// All members, for archives (actors/bytes/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, turn_request& of) {
   auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, stop, slices, omni, tts_template, thinking,

@@ -20,7 +20,7 @@ struct unit_cost {
   friend bool operator==(const unit_cost&, const unit_cost&) = default;
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
+/// All members, for archives (actors/bytes/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, unit_cost& of) {
   auto& [rows, picture, slices] = of;

@@ -23,7 +23,7 @@ struct usage {
   friend bool operator==(const usage&, const usage&) = default;
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
+/// All members, for archives (actors/bytes/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, usage& of) {
   auto& [in_text, in_audio, in_vision, out_text, out_audio] = of;

@@ -1,6 +1,6 @@
 #include "inference/talker.hpp"
 
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 
 #include <ATen/ATen.h>
 

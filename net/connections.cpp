@@ -1,7 +1,7 @@
 #include "net/connections.hpp"
 
 #include "base/expect.hpp"
-#include "net/log.hpp"
+#include "net/logger.hpp"
 
 #include <cstdio>
 #include <exception>

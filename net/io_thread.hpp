@@ -1,7 +1,7 @@
 #pragma once
 
 #include "net/beast.hpp"
-#include "net/log.hpp"
+#include "net/logger.hpp"
 
 #include <exception>
 #include <string_view>

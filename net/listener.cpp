@@ -1,7 +1,7 @@
 #include "net/listener.hpp"
 
 #include "net/guarded_strand.hpp"
-#include "net/log.hpp"
+#include "net/logger.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-# The page is part of the binary: every file of web/ becomes bytes in a table that http/page.hpp describes.
+# The page is part of the binary: every file of web/ becomes bytes in a table that routes/page.hpp describes.
 set(page_files
     index.html
     replay.html
@@ -47,4 +47,4 @@ add_custom_command(
   DEPENDS ${page_sources} "${page_script}"
   COMMENT "Embedding web/"
   VERBATIM)
-target_sources(parley_net PRIVATE http/page.cpp "${page_table}")
+target_sources(parley_net PRIVATE routes/page.cpp "${page_table}")

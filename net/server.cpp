@@ -1,10 +1,10 @@
 #include "net/server.hpp"
 
 #include "net/descriptors.hpp"
-#include "net/http/routes.hpp"
 #include "net/io_thread.hpp"
 #include "net/listener.hpp"
-#include "net/log.hpp"
+#include "net/logger.hpp"
+#include "net/routes/routes.hpp"
 #include "net/tls.hpp"
 
 #include <algorithm>

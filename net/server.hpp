@@ -2,6 +2,7 @@
 
 #include "actors/gateway_api.hpp"
 #include "net/access/admission.hpp"
+#include "net/default_voice.hpp"
 #include "net/limits.hpp"
 #include "net/tls_options.hpp"
 
@@ -15,16 +16,6 @@
 #include <vector>
 
 namespace parley::net {
-
-/// A recording and the name of its file.
-struct named_voice {
-  std::string name;
-  std::shared_ptr<const std::vector<float>> samples; ///< 16 kHz mono
-};
-
-/// Returns the server's default voice; no samples = none (GET /api/default_ref_audio answers 404). Runs on an I/O
-/// thread.
-using default_voice = std::function<named_voice()>;
 
 /// The server's options, fixed when it starts.
 struct server_options {

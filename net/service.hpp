@@ -5,11 +5,11 @@
 #include "base/log_throttle.hpp"
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
+#include "net/channel/frame_buffer.hpp"
 #include "net/connections.hpp"
-#include "net/http/router.hpp"
 #include "net/limits.hpp"
 #include "net/meters.hpp"
-#include "net/websocket/frame_buffer.hpp"
+#include "net/routes/router.hpp"
 
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/thread_pool.hpp>

@@ -1,8 +1,8 @@
 #include "net/tls.hpp"
 
 #include "config/load.hpp"
-#include "net/access/host_name.hpp"
-#include "net/log.hpp"
+#include "net/host_name.hpp"
+#include "net/logger.hpp"
 #include "net/self_signed.hpp"
 #include "net/text.hpp"
 

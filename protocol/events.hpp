@@ -9,6 +9,8 @@
 #include "conversation/usage.hpp"
 #include "protocol/errors.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +27,12 @@ enum class dialect : std::uint8_t { undecided, current, legacy };
 
 /// `?mode=` (docs/protocol.md 1).
 enum class mode : std::uint8_t { chat, audio, video };
+
+/// Its name on the wire.
+constexpr std::string_view name_of(mode kind) {
+  constexpr std::array<std::string_view, 3> names{"chat", "audio", "video"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
 using conversation::image_file;
 using conversation::pcm;

@@ -1,14 +1,14 @@
 #include "actors/cluster/copy_receiver.hpp"
 
-#include "actors/cluster/speaks_for.hpp"
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/logger.hpp"
+#include "actors/speaks_for.hpp"
 
 #include <utility>
 
 namespace parley::actors {
 
-copy_receiver::copy_receiver(caf::actor_config& config, journal_store& store, peer_hello from)
+copy_receiver::copy_receiver(caf::actor_config& config, log_store& store, peer_hello from)
     : copy_receiver_actor::base(config), store_(store), link_(id()), from_(std::move(from)) {}
 
 copy_receiver::behavior_type copy_receiver::make_behavior() {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/cluster/peer_messages.hpp"
-#include "actors/durable/journal_store.hpp"
+#include "actors/log/log_store.hpp"
 
 namespace parley::actors {
 
@@ -9,7 +9,7 @@ namespace parley::actors {
 class copy_receiver : public copy_receiver_actor::base {
 public:
   /// The store must outlive it.
-  copy_receiver(caf::actor_config& config, journal_store& store, peer_hello from);
+  copy_receiver(caf::actor_config& config, log_store& store, peer_hello from);
 
   const char* name() const override { return "copy_receiver"; }
   void on_exit() override;
@@ -18,7 +18,7 @@ protected:
   behavior_type make_behavior() override;
 
 private:
-  journal_store& store_;
+  log_store& store_;
   const std::uint64_t link_; ///< at this gateway
   peer_hello from_;
 };

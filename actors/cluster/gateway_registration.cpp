@@ -1,7 +1,7 @@
 #include "actors/cluster/gateway_registration.hpp"
 
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/logger.hpp"
 #include "base/assert.hpp"
 #include "base/printable.hpp"
 

@@ -1,6 +1,6 @@
 #include "actors/cluster/link_guard.hpp"
 
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
 
 #include <caf/io/all.hpp>
 

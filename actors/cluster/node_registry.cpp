@@ -1,9 +1,9 @@
 #include "actors/cluster/node_registry.hpp"
 
 #include "actors/cluster/copy_receiver.hpp"
-#include "actors/cluster/speaks_for.hpp"
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/logger.hpp"
+#include "actors/speaks_for.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,9 +18,8 @@ constexpr std::size_t most_senders = 64; ///< gateways whose logs are kept
 
 } // namespace
 
-node_registry::node_registry(caf::actor_config& config, queue_actor queue, journal_store* journals,
-                             registry_memory& memory)
-    : node_registry_actor::base(config), queue_(std::move(queue)), journals_(journals), memory_(memory) {}
+node_registry::node_registry(caf::actor_config& config, queue_actor queue, log_store* logs, registry_memory& memory)
+    : node_registry_actor::base(config), queue_(std::move(queue)), logs_(logs), memory_(memory) {}
 
 node_registry::behavior_type node_registry::make_behavior() {
   log_exceptions(this);
@@ -72,11 +71,11 @@ void node_registry::join(const node_hello& hello) {
 }
 
 void node_registry::keep_copies(const peer_hello& hello) {
-  if (!journals_) return send(hello.sender, peer_refused{"it has no journal.dir"});
+  if (!logs_) return send(hello.sender, peer_refused{"it has no journal.dir"});
   // It has dialled itself: that allows one list of peers for all gateways.
-  if (hello.node == journals_->node()) return send(hello.sender, peer_refused{"it is this gateway itself"});
+  if (hello.node == logs_->node()) return send(hello.sender, peer_refused{"it is this gateway itself"});
   if (receivers_.size() >= most_senders) return send(hello.sender, peer_refused{"it keeps the copies of too many"});
-  receivers_.push_back(spawn<copy_receiver>(*journals_, hello));
+  receivers_.push_back(spawn<copy_receiver>(*logs_, hello));
   monitor(receivers_.back());
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/cluster/node_messages.hpp"
-#include "actors/durable/journal_store.hpp"
+#include "actors/log/log_store.hpp"
 
 #include <map>
 #include <string>
@@ -20,9 +20,9 @@ struct registry_memory {
 /// key, and introduces it to the queue manager. The first worker decides on the model.
 class node_registry : public node_registry_actor::base {
 public:
-  /// `journals` keeps copies of other gateways' sessions; null = none are kept. It and `memory`, which no other actor uses
+  /// `logs` keeps copies of other gateways' sessions; null = none are kept. It and `memory`, which no other actor uses
   /// meanwhile, must outlive the actor.
-  node_registry(caf::actor_config& config, queue_actor queue, journal_store* journals, registry_memory& memory);
+  node_registry(caf::actor_config& config, queue_actor queue, log_store* logs, registry_memory& memory);
 
   const char* name() const override { return "node_registry"; }
   void on_exit() override;
@@ -36,7 +36,7 @@ private:
   void gone(const caf::actor_addr& who);
 
   queue_actor queue_;
-  journal_store* const journals_;
+  log_store* const logs_;
   registry_memory& memory_;
   std::map<worker_key, worker_actor> here_;
   std::vector<copy_receiver_actor> receivers_;

@@ -1,6 +1,6 @@
 #include "actors/cluster/node_worker.hpp"
 
-#include "actors/actor_threads.hpp"
+#include "actors/cluster/actor_threads.hpp"
 #include "actors/settings_parts.hpp"
 #include "actors/worker/gpu_worker.hpp"
 

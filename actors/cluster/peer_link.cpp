@@ -1,15 +1,15 @@
 #include "actors/cluster/peer_link.hpp"
 
-#include "actors/cluster/speaks_for.hpp"
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/logger.hpp"
+#include "actors/speaks_for.hpp"
 #include "base/printable.hpp"
 
 #include <utility>
 
 namespace parley::actors {
 
-peer_link::peer_link(caf::actor_config& config, peer_link_options options, journal_store& store,
+peer_link::peer_link(caf::actor_config& config, peer_link_options options, log_store& store,
                      std::vector<node_dialer> peers)
     : peer_link_inner::base(config), options_(std::move(options)), store_(store), peers_(std::move(peers)),
       link_(system(), "the peer", options_.longest_pause) {}

@@ -2,7 +2,7 @@
 
 #include "actors/cluster/peer_messages.hpp"
 #include "actors/cluster/registry_link.hpp"
-#include "actors/durable/journal_store.hpp"
+#include "actors/log/log_store.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -31,7 +31,7 @@ struct peer_link_options {
 class peer_link : public peer_link_inner::base {
 public:
   /// The store must outlive it.
-  peer_link(caf::actor_config& config, peer_link_options options, journal_store& store, std::vector<node_dialer> peers);
+  peer_link(caf::actor_config& config, peer_link_options options, log_store& store, std::vector<node_dialer> peers);
 
   const char* name() const override { return "peer_link"; }
   void on_exit() override;
@@ -47,7 +47,7 @@ private:
   void retry(const std::string& reason);
 
   const peer_link_options options_;
-  journal_store& store_;
+  log_store& store_;
   std::vector<node_dialer> peers_;
   std::size_t next_ = 0; ///< the peer to try next
   registry_link link_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/durable/log_piece.hpp"
+#include "actors/log/log_piece.hpp"
 #include "actors/messages.hpp"
 #include "base/printable.hpp"
 #include "protocol/ids.hpp"

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "actors/capacity/prefix_hash.hpp"
+#include "actors/keys.hpp"
 #include "actors/queue/eta_model.hpp"
-#include "actors/queue/prefix_hash.hpp"
 #include "actors/queue/worker_selection.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
@@ -19,10 +20,6 @@
 #include <vector>
 
 namespace parley::actors {
-
-/// Assigned by the queue manager; never reused.
-using worker_key = std::uint64_t;
-using ticket_key = std::uint64_t;
 
 /// Section `queue` of the settings (docs/protocol.md 7).
 struct queue_settings {

@@ -1,9 +1,9 @@
 #include "actors/queue/queue_manager.hpp"
 
-#include "actors/cluster/speaks_for.hpp"
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/logger.hpp"
 #include "actors/secure_random.hpp"
+#include "actors/speaks_for.hpp"
 #include "base/assert.hpp"
 #include "base/printable.hpp"
 

@@ -2,12 +2,12 @@
 
 #include "actors/deadline_timer.hpp"
 #include "actors/messages.hpp"
-#include "actors/meters.hpp"
+#include "actors/meters/meters.hpp"
 #include "actors/queue/admission_queue.hpp"
+#include "actors/queue/server_snapshot.hpp"
 #include "actors/queue/trial_queue.hpp"
 #include "actors/queue/worker_table.hpp"
-#include "actors/reports/status_report.hpp"
-#include "actors/session/session_registry.hpp"
+#include "actors/session_registry.hpp"
 #include "protocol/ids.hpp"
 
 #include <atomic>

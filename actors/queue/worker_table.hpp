@@ -1,10 +1,11 @@
 #pragma once
 
+#include "actors/capacity/worker_capacity.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/messages.hpp"
-#include "actors/worker/worker_capacity.hpp"
 #include "inference/engine.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -20,6 +21,12 @@ namespace parley::actors {
 
 /// `draining`: up, but accepts no new sessions.
 enum class worker_state : std::uint8_t { loading, up, draining, down };
+
+/// Its name in GET /status.
+constexpr std::string_view name_of(worker_state state) {
+  constexpr std::array<std::string_view, 4> names{"loading", "up", "draining", "down"};
+  return names[static_cast<std::size_t>(state)];
+}
 
 /// Whether its engine is loaded and running.
 constexpr bool is_up(worker_state state) {

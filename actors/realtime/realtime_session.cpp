@@ -2,9 +2,8 @@
 
 #include "actors/execution.hpp"
 #include "actors/frame_handle.hpp"
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
-#include "actors/reports/status_report.hpp"
+#include "actors/logger.hpp"
 #include "actors/unix_time.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
 

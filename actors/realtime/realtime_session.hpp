@@ -3,7 +3,7 @@
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/messages.hpp"
-#include "actors/meters.hpp"
+#include "actors/meters/meters.hpp"
 #include "actors/realtime/realtime_registry.hpp"
 #include "actors/recording/recorder_feed.hpp"
 #include "actors/transcription/transcription.hpp"

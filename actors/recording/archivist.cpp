@@ -1,8 +1,8 @@
 #include "actors/recording/archivist.hpp"
 
-#include "actors/durable/log_file.hpp"
-#include "actors/log.hpp"
+#include "actors/log/log_file.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/logger.hpp"
 #include "actors/recording/thread_priority.hpp"
 #include "actors/unix_time.hpp"
 

@@ -1,7 +1,7 @@
 #include "actors/recording/recorder.hpp"
 
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/logger.hpp"
 #include "actors/recording/thread_priority.hpp"
 
 #include <exception>

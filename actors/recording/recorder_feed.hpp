@@ -1,7 +1,7 @@
 #pragma once
 
+#include "actors/meters/recording_meter.hpp"
 #include "actors/recording/messages.hpp"
-#include "actors/recording/recording_meter.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -2,11 +2,11 @@
 
 #include "actors/recording/file_writes.hpp"
 #include "conversation/image_format.hpp"
+#include "protocol/chat_budget.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/voice.hpp"
-#include "protocol/session/chat_budget.hpp"
 
 #include <array>
 #include <cstdio>

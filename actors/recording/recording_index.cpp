@@ -1,7 +1,7 @@
 #include "actors/recording/recording_index.hpp"
 
-#include "actors/durable/log_file.hpp"
-#include "actors/log.hpp"
+#include "actors/log/log_file.hpp"
+#include "actors/logger.hpp"
 #include "actors/recording/file_writes.hpp"
 #include "base/printable.hpp"
 

@@ -9,31 +9,6 @@
 
 namespace parley::actors {
 
-std::string_view name_of(worker_state state) {
-  switch (state) {
-  case worker_state::loading: return "loading";
-  case worker_state::up: return "up";
-  case worker_state::draining: return "draining";
-  case worker_state::down: return "down";
-  }
-  return "";
-}
-
-std::string_view name_of(protocol::mode kind) {
-  switch (kind) {
-  case protocol::mode::chat: return "chat";
-  case protocol::mode::audio: return "audio";
-  case protocol::mode::video: return "video";
-  }
-  return "";
-}
-
-std::string_view name_of(protocol::session_state state) {
-  static constexpr std::array<std::string_view, protocol::session_states> names{"queued", "connected", "initializing",
-                                                                                "active", "closed"};
-  return names[static_cast<std::size_t>(state)];
-}
-
 namespace {
 
 using protocol::json::object_writer;
@@ -53,16 +28,6 @@ void list(std::string& out, std::string_view key, const Items& items, Write writ
 }
 
 } // namespace
-
-const admission_queue::worker_view* slots_of(const server_snapshot& now, worker_key worker) {
-  const auto found = std::ranges::find(now.slots, worker, &admission_queue::worker_view::worker);
-  return found == now.slots.end() ? nullptr : &*found;
-}
-
-bool has_room(const server_snapshot& now, worker_key worker) {
-  const auto* of = slots_of(now, worker);
-  return of != nullptr && of->busy < of->slots;
-}
 
 std::string status_report(const server_snapshot& now) {
   const auto& workers = now.workers;

@@ -57,7 +57,7 @@ struct reopening {
   bool replay = false; ///< it was replaying, and will do so again
 };
 
-/// Its engine session is being rebuilt from the journal.
+/// Its engine session is being rebuilt from the replay buffer.
 struct replaying {
   worker_slot slot;
   conversation::session_id engine = 0;
@@ -89,7 +89,7 @@ enum class lease_step : std::uint8_t {
   leave_line,   ///< it will get none, or no longer wants one
   place,        ///< the queue manager is asked for the best worker
   open,         ///< an engine session is opened
-  replay,       ///< one is rebuilt from the journal
+  replay,       ///< one is rebuilt from the replay buffer
   caught_up,    ///< the rebuilt session has reached the state of the lost one
   deny,         ///< the worker had no room
   move,         ///< another worker is wanted

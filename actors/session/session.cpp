@@ -1,12 +1,11 @@
 #include "actors/session/session.hpp"
 
-#include "actors/durable/id_source.hpp"
-#include "actors/durable/token_hash.hpp"
 #include "actors/execution.hpp"
 #include "actors/frame_handle.hpp"
-#include "actors/log.hpp"
+#include "actors/log/id_source.hpp"
+#include "actors/log/token_hash.hpp"
 #include "actors/log_exceptions.hpp"
-#include "actors/reports/status_report.hpp"
+#include "actors/logger.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/unix_time.hpp"
 
@@ -36,7 +35,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
                  connection_info connection, std::shared_ptr<client_link> link)
     : session_actor::base(config), shared_(shared), connection_(std::move(connection)), link_(std::move(link)),
       meter_(shared.counted), sent_(shared.resume_bytes), id_seed_(secure_random()),
-      lease_(*this, std::move(queue), meter_, {shared.journal_bytes, shared.spill.get()},
+      lease_(*this, std::move(queue), meter_, shared.replay_bytes,
              {shared.last_key, terms.limits.failover.count() > 0 && !connection_.background, connection_.group,
               connection_.key, connection_.background}) {
   protocol::random_source random = secure_random;
@@ -44,7 +43,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
   entry_ = shared_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
   std::optional<std::string> claimed;
-  if (!shared_.journals || !shared_.journals->holds(current_id_))
+  if (!shared_.logs || !shared_.logs->holds(current_id_))
     claimed = entry_->claim(current_id_, [&] { return shared_.legacy_ids.next(unix_ms()); });
   const bool unique = claimed.has_value();
   legacy_id_ = claimed.value_or("");
@@ -69,7 +68,6 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
 session::behavior_type session::make_behavior() {
   log_exceptions(this, [this] { tell_fault(); });
   set_down_handler([this](const caf::down_msg& down) { forward(lease_.peer_gone(down)); });
-  if (shared_.spill) lease_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
   return {
       [this](client_frame& frame) {
         if (!handed_back(frame, session_actor(this))) take_frame(frame);
@@ -116,7 +114,6 @@ session::behavior_type session::make_behavior() {
         if (const auto due = machine_->next_deadline(); due && *due <= now) keep(logged::tick{}, now);
         carry_out(machine_->tick(now));
       },
-      [this](const journal_woken&) { forward(lease_.woken()); },
       [this](const transcript_ready& answer) {
         const auto now = steady_now();
         if (active()) keep(logged::user_turn{answer.heard}, now);
@@ -190,7 +187,7 @@ void session::take_frame(client_frame& frame) {
   const auto now = steady_now();
   const auto* init_before = machine_->init().get();
   auto effects = machine_->on_frame(*text, now);
-  if (shared_.journals) keep_frame(text, init_before, now);
+  if (shared_.logs) keep_frame(text, init_before, now);
   if (recording_) recording_->pass(speaker::client, text, media_of_last_frame());
   count_init(init_before);
   carry_out(std::move(effects));

@@ -1,15 +1,15 @@
 #pragma once
 
 #include "actors/deadline_timer.hpp"
-#include "actors/durable/journal_store.hpp"
 #include "actors/gateway_api.hpp"
+#include "actors/log/log_store.hpp"
 #include "actors/messages.hpp"
 #include "actors/queue/worker_table.hpp"
 #include "actors/recording/recorder_feed.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/session/session_meter.hpp"
-#include "actors/session/session_registry.hpp"
 #include "actors/session/worker_lease.hpp"
+#include "actors/session_registry.hpp"
 #include "actors/transcription/transcription.hpp"
 #include "base/byte_budget.hpp"
 #include "protocol/session/sent_events.hpp"
@@ -26,13 +26,12 @@ namespace parley::actors {
 
 /// What a server's sessions share. Must outlive them.
 struct session_surroundings {
-  bool legacy_extras = false;              ///< setting `protocol.legacy_extras`
-  std::size_t journal_bytes = 0;           ///< setting `limits.journal_bytes`
-  std::size_t resume_bytes = 0;            ///< setting `limits.resume_bytes`
-  base::byte_budget kept{0, 0};            ///< settings `limits.kept_bytes`, `limits.kept_bytes_per_client`
-  std::unique_ptr<spill_writer> spill;     ///< takes what exceeds a journal's memory; null = none
-  std::unique_ptr<journal_store> journals; ///< null = sessions end with this process
-  const worker_table* workers = nullptr;   ///< those of the server
+  bool legacy_extras = false;            ///< setting `protocol.legacy_extras`
+  std::size_t replay_bytes = 0;          ///< setting `limits.journal_bytes`
+  std::size_t resume_bytes = 0;          ///< setting `limits.resume_bytes`
+  base::byte_budget kept{0, 0};          ///< settings `limits.kept_bytes`, `limits.kept_bytes_per_client`
+  std::unique_ptr<log_store> logs;       ///< null = sessions end with this process
+  const worker_table* workers = nullptr; ///< those of the server
   session_registry registry;
   deadline_clock clock;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
@@ -61,7 +60,7 @@ public:
           connection_info connection, std::shared_ptr<client_link> link);
 
   /// A session of an earlier process, whose client is about to come back. `reservation`: as in `connection_info`.
-  session(caf::actor_config& config, session_surroundings& shared, queue_actor queue, journal_store::taken&& from,
+  session(caf::actor_config& config, session_surroundings& shared, queue_actor queue, log_store::taken&& from,
           std::shared_ptr<void> reservation);
 
   const char* name() const override { return "session"; }

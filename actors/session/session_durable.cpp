@@ -1,5 +1,5 @@
-#include "actors/durable/token_hash.hpp"
-#include "actors/log.hpp"
+#include "actors/log/token_hash.hpp"
+#include "actors/logger.hpp"
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"
 
@@ -35,8 +35,8 @@ connection_info connection_of(const rebuilt_session& session, std::shared_ptr<vo
 
 } // namespace
 
-session::session(caf::actor_config& config, session_surroundings& shared, queue_actor queue,
-                 journal_store::taken&& from, std::shared_ptr<void> reservation)
+session::session(caf::actor_config& config, session_surroundings& shared, queue_actor queue, log_store::taken&& from,
+                 std::shared_ptr<void> reservation)
     : session_actor::base(config), shared_(shared), connection_(connection_of(from.session, std::move(reservation))),
       link_(std::make_shared<no_link>()), current_id_(from.session.begin.session_id),
       machine_(std::move(from.session.machine)), meter_(shared.counted), sent_(std::move(from.session.sent)),
@@ -69,7 +69,7 @@ void session::keep_frame(const std::shared_ptr<const std::string>& text, const v
 
 void session::begin_log(const conversation::opened& opened, protocol::time_point now) {
   const auto init = std::exchange(init_frame_, nullptr);
-  if (!shared_.journals || !machine_->resumable() || !init) return;
+  if (!shared_.logs || !machine_->resumable() || !init) return;
   const auto& origin = machine_->origin();
   const std::chrono::nanoseconds age = now - origin.accepted;
   const logged::beginning first{unix_ns() - age.count(),
@@ -83,7 +83,7 @@ void session::begin_log(const conversation::opened& opened, protocol::time_point
                                 id_seed_,
                                 machine_->limits(),
                                 machine_->able()};
-  durable_ = shared_.journals->begin(first, origin.accepted);
+  durable_ = shared_.logs->begin(first, origin.accepted);
   keep(logged::frame{init}, init_at_);
   keep(logged::engine_word{opened}, now);
   keep(hashes_of(*machine_->token()), now);

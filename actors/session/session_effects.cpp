@@ -1,4 +1,4 @@
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"
 #include "protocol/codec/server_codec.hpp"

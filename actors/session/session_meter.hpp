@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/meters.hpp"
+#include "actors/meters/meters.hpp"
 #include "conversation/engine.hpp"
 #include "protocol/events.hpp"
 

@@ -11,7 +11,7 @@ namespace parley::actors {
 /// that has happened, and holds back commands until the queue manager allows a retry (trial_queue). Sends nothing.
 class work_trial {
 public:
-  /// After this many workers have died with the same work, or replaying the same journal, no other worker gets it.
+  /// After this many workers have died with the same work, or replaying the same replay buffer, no other worker gets it.
   static constexpr int most_losses = 2;
 
   /// A worker now has work that it has not answered.
@@ -23,7 +23,7 @@ public:
     work_losses_ = 0;
   }
 
-  /// The journal has been replayed.
+  /// The replay buffer has been replayed.
   void replayed() {
     exposed_ = false;
     replay_losses_ = 0;
@@ -35,7 +35,7 @@ public:
     return ++(replaying ? replay_losses_ : work_losses_) >= most_losses;
   }
 
-  /// Whether a trial must be requested before this work is sent, or the journal replayed.
+  /// Whether a trial must be requested before this work is sent, or the buffer replayed.
   bool needed_for_work() const { return work_losses_ > 0 && stage_ == stage::none; }
   bool needed_for_replay() const { return replay_losses_ > 0; }
 
@@ -66,9 +66,10 @@ public:
 private:
   enum class stage { none, asked, granted };
   stage stage_ = stage::none;
-  bool exposed_ = false;  ///< the worker has unanswered work of this session
-  int work_losses_ = 0;   ///< workers that died with the work in progress
-  int replay_losses_ = 0; ///< workers that died during a replay of the journal, since it was last replayed completely
+  bool exposed_ = false; ///< the worker has unanswered work of this session
+  int work_losses_ = 0;  ///< workers that died with the work in progress
+  int replay_losses_ =
+      0; ///< workers that died during a replay of the replay buffer, since it was last replayed completely
   std::vector<conversation::command> held_;
 };
 

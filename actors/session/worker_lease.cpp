@@ -1,7 +1,7 @@
 #include "actors/session/worker_lease.hpp"
 
-#include "actors/cluster/speaks_for.hpp"
-#include "actors/log.hpp"
+#include "actors/logger.hpp"
+#include "actors/speaks_for.hpp"
 #include "base/assert.hpp"
 
 #include <utility>
@@ -17,24 +17,19 @@ bool is_work(const conversation::command& command) {
 
 } // namespace
 
-worker_lease::worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal::bound most,
-                           terms under)
-    : self_(tenant), queue_(std::move(queue)), counted_(counted), most_(most), terms_(std::move(under)),
-      movable_(terms_.movable) {
+worker_lease::worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted,
+                           std::size_t most_replay_bytes, terms under)
+    : self_(tenant), queue_(std::move(queue)), counted_(counted), most_replay_bytes_(most_replay_bytes),
+      terms_(std::move(under)), movable_(terms_.movable) {
   self_.monitor(queue_);
 }
 
-void worker_lease::take_over(journal kept, protocol::open_engine opened_with) {
-  journal_ = std::make_unique<journal>(std::move(kept));
+void worker_lease::take_over(replay_buffer kept, protocol::open_engine opened_with) {
+  replay_ = std::make_unique<replay_buffer>(std::move(kept));
   opened_with_ = std::move(opened_with);
   kind_ = opened_with_->kind;
   prompt_ = prompt_of(opened_with_->order);
   state_ = lease::displaced{};
-}
-
-void worker_lease::wake_with(std::function<void()> call) {
-  wake_ = std::move(call);
-  if (journal_) journal_->wake_with(wake_);
 }
 
 void worker_lease::leave() {
@@ -42,8 +37,7 @@ void worker_lease::leave() {
   queue_ = nullptr;
   state_ = lease::none{};
   opened_with_.reset();
-  wake_ = nullptr; // it may hold the actor
-  journal_.reset();
+  replay_.reset();
 }
 
 const worker_slot& worker_lease::slot() const {
@@ -205,11 +199,8 @@ void worker_lease::open_here() {
 void worker_lease::order(conversation::command command) {
   PARLEY_ASSERT(engine_session() != 0, "commands go to an engine session");
   command = addressed(std::move(command), engine_session());
-  if (!journal_) {
-    journal_ = std::make_unique<journal>(most_);
-    journal_->wake_with(wake_);
-  }
-  auto entered = journal_->enter(std::move(command));
+  if (!replay_) replay_ = std::make_unique<replay_buffer>(most_replay_bytes_);
+  auto entered = replay_->enter(std::move(command));
   if (trial_.needed_for_work() && is_work(entered)) want_trial();
   if (trial_.pending())
     trial_.hold(std::move(entered));
@@ -265,14 +256,14 @@ bool worker_lease::heeds(const caf::strong_actor_ptr& sender) const {
 bool worker_lease::concerns(conversation::event& event) {
   const auto of = session_of(event);
   if (of == 0 || of != engine_session()) return false;
-  if (const auto number = journal_->endless(event))
+  if (const auto number = replay_->endless(event))
     event =
         conversation::failed{of, *number, conversation::failure_kind::inference, "the worker's answer does not end"};
-  journal_->note(event);
+  replay_->note(event);
   if (restoring()) return true;
   // A first answer suggests that this work does not kill workers, although only its end proves it.
   if (std::holds_alternative<conversation::chat_delta>(event)) end_trial();
-  if (!journal_->awaits_answer() || std::holds_alternative<conversation::failed>(event)) {
+  if (!replay_->awaits_answer() || std::holds_alternative<conversation::failed>(event)) {
     trial_.answered();
     end_trial();
   }
@@ -300,13 +291,13 @@ void worker_lease::stay() {
 
 lease_event worker_lease::restore() {
   counted_.moved();
-  log()->info("continues on worker {}: {} units to replay", slot().key, journal_->units());
+  log()->info("continues on worker {}: {} units to replay", slot().key, replay_->units());
   return rebuild();
 }
 
-/// Rebuilds the session on the worker of its slot, from the journal.
+/// Rebuilds the session on the worker of its slot, from the replay buffer.
 lease_event worker_lease::rebuild() {
-  journal_->rewind();
+  replay_->rewind();
   state_ = being_replayed(std::move(state_), ++terms_.last_key);
   if (!trial_.needed_for_replay()) return rebuild_further();
   want_trial();
@@ -315,9 +306,9 @@ lease_event worker_lease::rebuild() {
 
 lease_event worker_lease::rebuild_further() {
   if (trial_.pending()) return lease_event::none;
-  while (auto next = journal_->next(engine_session())) dispatch(std::move(*next));
-  if (!journal_->whole()) return give_up_moving();
-  if (!journal_->caught_up()) return lease_event::none;
+  while (auto next = replay_->next(engine_session())) dispatch(std::move(*next));
+  if (!replay_->whole()) return give_up_moving();
+  if (!replay_->caught_up()) return lease_event::none;
   state_ = caught_up(std::move(state_));
   trial_.replayed();
   end_trial();
@@ -326,10 +317,6 @@ lease_event worker_lease::rebuild_further() {
 
 lease_event worker_lease::take_restored(const conversation::event& event) {
   return std::holds_alternative<conversation::failed>(event) ? give_up_moving() : rebuild_further();
-}
-
-lease_event worker_lease::woken() {
-  return restoring() ? rebuild_further() : lease_event::none;
 }
 
 lease_event worker_lease::give_up_moving() {

@@ -1,14 +1,14 @@
 #pragma once
 
 #include "actors/messages.hpp"
-#include "actors/session/journal.hpp"
+#include "actors/replay/replay_buffer.hpp"
 #include "actors/session/lease_state.hpp"
 #include "actors/session/session_meter.hpp"
 #include "actors/session/work_trial.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,13 +22,12 @@ namespace parley::actors {
 enum class lease_event { none, granted, refused, worker_lost, given_up, restored, closed };
 
 /// Where a session lives: the slot that it requests and holds, its engine session on that slot's worker, and the
-/// journal with which another worker takes over when its own is lost or drained, or when an operator moves the session;
+/// replay buffer with which another worker takes over when its own is lost or drained, or when an operator moves the session;
 /// to the machine, each of these is a lost worker. Talks to the queue manager and the workers on behalf of its
-/// session's
-/// actor, on that actor's thread only. `lease_state` defines which steps are allowed.
+/// session's actor, on that actor's thread only. `lease_state` defines which steps are allowed.
 ///
 /// Only the queue manager monitors workers. When one is lost, it puts the worker's sessions at the head of the queue
-/// and sends each of them `slot_lost`. A grant may follow at once; the journal is then replayed there.
+/// and sends each of them `slot_lost`. A grant may follow at once; the replay buffer is then replayed there.
 class worker_lease {
 public:
   struct terms {
@@ -40,17 +39,14 @@ public:
   };
 
   /// `tenant` owns it. `counted` must outlive it.
-  worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal::bound most,
+  worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, std::size_t most_replay_bytes,
                terms under);
 
   /// For a session that an earlier process had, before any other call: it lost its worker.
-  void take_over(journal kept, protocol::open_engine opened_with);
+  void take_over(replay_buffer kept, protocol::open_engine opened_with);
 
   /// Whether the session can continue on another worker.
-  bool can_move() const { return movable_ && journal_ && journal_->whole(); }
-
-  /// `call` will be called on another thread when `woken` is due.
-  void wake_with(std::function<void()> call);
+  bool can_move() const { return movable_ && replay_ && replay_->whole(); }
 
   /// Releases every reference. Must be the last call.
   void leave();
@@ -99,7 +95,6 @@ public:
 
   /// The queue manager has ended, or after that, the worker.
   lease_event peer_gone(const caf::down_msg& down);
-  lease_event woken();
 
   /// Whether `queue_update` for this ticket concerns the session.
   bool waits_for(ticket_key ticket) const { return ticket != 0 && ticket_of(state_) == ticket; }
@@ -129,9 +124,8 @@ private:
   session_actor::base& self_;
   queue_actor queue_; ///< null = it has ended
   session_meter& counted_;
-  journal::bound most_;
-  std::function<void()> wake_;
-  std::unique_ptr<journal> journal_; ///< null until an engine is asked for something
+  std::size_t most_replay_bytes_;
+  std::unique_ptr<replay_buffer> replay_; ///< null until an engine is asked for something
   terms terms_;
   protocol::mode kind_ = protocol::mode::video;
   lease_state state_;

@@ -3,7 +3,7 @@
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/messages.hpp"
-#include "actors/meters.hpp"
+#include "actors/meters/meters.hpp"
 #include "actors/transcription/inner_session.hpp"
 #include "protocol/transcription/transcriber.hpp"
 

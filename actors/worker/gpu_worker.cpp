@@ -1,10 +1,10 @@
 #include "actors/worker/gpu_worker.hpp"
 
-#include "actors/cluster/speaks_for.hpp"
+#include "actors/capacity/engine_counters.hpp"
 #include "actors/deadline_timer.hpp"
-#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
-#include "actors/worker/engine_counters.hpp"
+#include "actors/logger.hpp"
+#include "actors/speaks_for.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "actors/capacity/latest_capacity.hpp"
 #include "actors/messages.hpp"
 #include "actors/worker/engine_thread.hpp"
-#include "actors/worker/latest_capacity.hpp"
 
 #include <chrono>
 #include <map>

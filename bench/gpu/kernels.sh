@@ -4,9 +4,10 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 stage=$1 sessions=$2 skip=$3 count=$4
 out=${OUT:-build/gpu/out} python=${PYTHON:-python3} p=${PROGRAMS:-/tmp/parley-gpu}
+model=$(ls -d /dev/shm/parley-full-size "${TMPDIR:-/tmp}/parley-full-size" build/parley-full-size 2>/dev/null | head -1)
 torch=$($python -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
 LD_LIBRARY_PATH=$p/lib:$torch/lib timeout -k 5 "${LIMIT:-60}" ncu --clock-control none --metrics gpu__time_duration.sum --csv --page raw --launch-skip "$skip" --launch-count "$count" \
-  "$p/gpu_stages" --no-graphs --model "$(cat /tmp/full.where)" --stages "$stage" --sessions "$sessions" --seconds 0.1 >/tmp/kernels.csv 2>/tmp/kernels.err
+  "$p/gpu_stages" --no-graphs --model "$model" --stages "$stage" --sessions "$sessions" --seconds 0.1 >/tmp/kernels.csv 2>/tmp/kernels.err
 tail -2 /tmp/kernels.err
 $python - /tmp/kernels.csv <<'PYTHON' | tee "$out/kernels.txt"
 import collections, csv, sys

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Checks and measures Parley on a machine with a GPU: the part of bench/gpu/run.sh that needs more than a shell.
 
-Parts, in this order: parity (goldens on the CPU and on the device), model (a folder of the published size, made and checked), stages (milliseconds of
-each stage by number of sessions), sessions (conversations in real time against `parley serve`), variants (stages with other kinds of attention). If a
-device fails parity, nothing else is measured. Each step has its own time limit and writes its rows at once to OUT/results.jsonl and OUT/table.md, so
-that a run that is cut off leaves what it has measured. Standard library only."""
+Parts, in the order of their worth: probe (questions to the card, without our programs), nano (the goldens of models/nano on the device, in float32), model
+(a folder of the published size, written beside what comes before, and checked), stages (milliseconds of each stage by number of sessions), sessions
+(conversations in real time against `parley serve`), parity (the other goldens, and bfloat16), variants (stages with other kinds of attention). A device
+that fails nano is measured up to its stages, no further; nothing else that fails ends the run. Each part has its limit (plan.py), and each step writes its
+rows at once to OUT/results.jsonl and OUT/table.md, so that a run that is cut off leaves what it has measured. Standard library only."""
 import argparse
 import json
 import math
@@ -17,14 +18,19 @@ import threading
 import time
 from pathlib import Path
 
+import plan
 import table
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("parity", "model", "stages", "sessions", "variants")
+PARTS = ("probe", "nano", "model", "stages", "sessions", "parity", "variants")
+ON_THE_MODEL = {"model", "stages", "sessions", "variants"}
+VARIANTS_LIMIT = 90  # seconds; the plan has none
 GOLDENS = {"nano": "models/nano", "thinker": "tests/data/checkpoints/tiny", "e2e": "models/tiny-omni"}
 QUESTION = "tests/data/question.wav"
 TOKENIZER = "tests/data/goldens/thinker/tokenizer_full"
 FULL_SIZE_BYTES = 22e9
+MODEL_FOLDER = "parley-full-size"  # bench/gpu/kernels.sh looks for it, too
+COMPLETE = ".complete"  # in a folder that was written and checked
 # Parts of the model that compute the same whatever was drawn before: only there errors in bfloat16 can be compared.
 COMPARABLE = ("llm/", "audio_encoder/", "image/")
 # A device rounds differently from the CPU: its error in bfloat16 may be this many times as large, or as this smallest error.
@@ -60,6 +66,11 @@ def bfloat16_ratio(here: dict[str, float], there: dict[str, float]) -> float:
     return math.inf if not ratios or any(math.isnan(ratio) for ratio in ratios) else max(ratios)
 
 
+def probe_answers(text: str) -> tuple[int, list[str]]:
+    """How many of the probe's questions passed, and what failed."""
+    return len(re.findall(r"^PASS ", text, re.M)), re.findall(r"^FAIL ([^:\n]*)", text, re.M)
+
+
 def last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""
@@ -77,11 +88,13 @@ class Measurement:
         self.out.mkdir(parents=True, exist_ok=True)
         self.rows = (self.out / "results.jsonl").open("a", encoding="utf-8")
         self.log = (self.out / "log.txt").open("a", encoding="utf-8")
-        self.end = time.monotonic() + how.seconds
-        self.environment = os.environ | ({"OMP_NUM_THREADS": "1"} if how.dry_run else {})
+        wanted = set(how.parts) | ({"model"} if ON_THE_MODEL & set(how.parts) else set())
+        self.parts = [part for part in PARTS if part in wanted]
+        self.end = self.part_end = time.monotonic() + how.seconds
+        self.environment = os.environ | ({"OMP_NUM_THREADS": "1"} if how.dry_run else {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
         if how.libraries:
             self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, (how.libraries, os.environ.get("LD_LIBRARY_PATH"))))
-        self.folder = Path(how.folder) if how.folder else self.out / "model" if how.dry_run else self.room() / "parley-full-size"
+        self.folder = Path(how.folder) if how.folder else self.out / "model" if how.dry_run else self.room() / MODEL_FOLDER
         self.maker = None
 
     # --- Running programs ---------------------------------------------------------------------------------------------
@@ -96,8 +109,8 @@ class Measurement:
         (self.out / "table.md").write_text(table.render(table.read(self.out / "results.jsonl")), encoding="utf-8")
 
     def limit(self, seconds: float) -> float:
-        """The step's own limit, or what is left of the whole time."""
-        left = self.end - time.monotonic()
+        """The step's own limit, or what is left of its part's time."""
+        left = self.part_end - time.monotonic()
         if left < 1:
             raise Deadline
         return min(seconds, left)
@@ -105,13 +118,13 @@ class Measurement:
     def program(self, name: str) -> str:
         return str(Path(self.how.programs).resolve() / name)
 
-    def run(self, command: list[str], limit: float) -> tuple[int, str, float]:
+    def run(self, command: list[str], limit: float, environment: dict[str, str] | None = None) -> tuple[int, str, float]:
         """Exit status (124: it ran too long), standard output and seconds. Standard error goes to the log."""
         limit, began = self.limit(limit), time.monotonic()
         self.say(" ".join([Path(command[0]).name, *command[1:]]))
         try:
             done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True, timeout=limit,
-                                  env=self.environment)
+                                  env=environment or self.environment)
             return done.returncode, done.stdout, time.monotonic() - began
         except subprocess.TimeoutExpired as e:
             self.say(f"stopped after {limit:.0f} s")
@@ -119,8 +132,11 @@ class Measurement:
 
     def room(self) -> Path:
         """Where a model of the published size fits; in memory if there is room for it twice, as the programs need some, too."""
-        disk = Path(os.environ.get("TMPDIR", "/tmp"))
-        places = [Path("/dev/shm")] if meminfo("MemAvailable") > 2 * FULL_SIZE_BYTES else []
+        memory, disk = Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp"))
+        for place in (memory, disk, ROOT / "build"):
+            if (place / MODEL_FOLDER / COMPLETE).exists():
+                return place  # an earlier call has written it
+        places = [memory] if meminfo("MemAvailable") > 2 * FULL_SIZE_BYTES else []
         for place in (*places, disk, ROOT / "build"):
             if place.is_dir() and shutil.disk_usage(place).free > FULL_SIZE_BYTES:
                 return place
@@ -145,15 +161,25 @@ class Measurement:
                  driver=gpu[1] if gpu else None, gpu_memory_mib=gpu[2] if gpu else None, cores=os.cpu_count(), memory_gib=round(meminfo("MemTotal") / 2**30),
                  dry_run=self.how.dry_run)
 
-    # --- Parity -----------------------------------------------------------------------------------------------------------
+    # --- Questions to the card, and parity ---------------------------------------------------------------------------------
+
+    def probe(self) -> None:
+        """It writes each answer to OUT/probe.jsonl itself."""
+        seconds = 30 if self.how.dry_run else plan.LIMITS["probe"] - 15
+        command = [sys.executable, str(ROOT / "bench/gpu/probe.py"), "--seconds", str(seconds), "--programs", self.how.programs]
+        status, text, seconds = self.run(command, seconds + 10, os.environ | {"OUT": str(self.out), "OMP_NUM_THREADS": "1"} if self.how.dry_run else
+                                         os.environ | {"OUT": str(self.out)})
+        print(text, file=self.log, flush=True)
+        passed, failed = probe_answers(text)
+        self.row("probe", passed=passed, failed=failed, seconds=round(seconds, 1), error=None if status == 0 else f"status {status}: {last_line(text)}")
 
     def knows(self, flag: str, *command: str) -> bool:
         return flag in self.run([self.program(command[0]), *command[1:], "--help"], 20)[1]
 
-    def verify(self, goldens: str, device: str, dtype: str, *flags: str) -> tuple[bool, dict[str, float]]:
+    def verify(self, goldens: str, device: str, dtype: str, *flags: str, limit: float = 60) -> tuple[bool, dict[str, float]]:
         """Whether all cases passed, and the error of each."""
         status, text, seconds = self.run([self.program("parley"), "verify", "--model", GOLDENS[goldens], "--goldens", f"tests/data/goldens/{goldens}",
-                                          "--device", device, "--dtype", dtype, *flags], 120)
+                                          "--device", device, "--dtype", dtype, *flags], limit)
         passed, failed = counts(text)
         with (self.out / "verify.log").open("a", encoding="utf-8") as log:
             log.write(" ".join(("==", goldens, device, dtype, *flags)) + "\n" + "".join(line + "\n" for line in text.splitlines() if not line.startswith("ok ")))
@@ -161,27 +187,31 @@ class Measurement:
                  error=None if passed + failed else f"status {status}: {last_line(text)}")
         return passed > 0 and failed == 0, case_errors(text)
 
-    def parity(self, *flags: str) -> bool:
-        """Whether the device gives the goldens in float32, and rounds bfloat16 about as the CPU does. The flags are for the device."""
-        right, device = True, self.how.device
-        sets = ["nano"] if self.how.dry_run else ["nano", "thinker", "e2e"]
-        for goldens in sets:
-            if device != "cpu" and not flags:
-                right &= self.verify(goldens, "cpu", "float32")[0]
-            right &= self.verify(goldens, device, "float32", *flags)[0]
-        for goldens in [name for name in sets if name != "e2e"] if right or flags else []:
-            there = self.verify(goldens, device, "bfloat16", *flags)[1]
-            ratio = bfloat16_ratio(there if device == "cpu" else self.verify(goldens, "cpu", "bfloat16")[1], there)
-            self.row("bfloat16", goldens=" ".join((goldens, *flags)), device=device, ratio=ratio if math.isfinite(ratio) else None, allowed=ROUNDING)
-            right &= ratio <= ROUNDING
-        self.say(f"{' '.join((device, *flags))} computes {'as it should' if right else 'WRONGLY'}")
+    def nano(self) -> bool:
+        """Whether the device gives nano's goldens in float32. If not, whether attention is to blame is asked, too."""
+        each = plan.LIMITS["nano"] / 2
+        right = self.verify("nano", self.how.device, "float32", limit=each)[0]
+        if not right and self.knows(PLAIN, "parley", "verify"):
+            self.verify("nano", self.how.device, "float32", PLAIN, limit=each)
+        self.say(f"{self.how.device} computes {'as it should' if right else 'WRONGLY'}")
         return right
+
+    def parity(self) -> None:
+        """The other goldens in float32, with the CPU's answer where the device's is wrong; then whether it rounds bfloat16 about as the CPU does."""
+        device = self.how.device
+        for goldens in () if self.how.dry_run else ("e2e", "thinker"):
+            if not self.verify(goldens, device, "float32")[0] and device != "cpu":
+                self.verify(goldens, "cpu", "float32")
+        for goldens in ("nano",) if self.how.dry_run else ("nano", "thinker"):
+            there = self.verify(goldens, device, "bfloat16")[1]
+            ratio = bfloat16_ratio(there if device == "cpu" else self.verify(goldens, "cpu", "bfloat16")[1], there)
+            self.row("bfloat16", goldens=goldens, device=device, ratio=ratio if math.isfinite(ratio) else None, allowed=ROUNDING)
 
     # --- A model of the published size --------------------------------------------------------------------------------------
 
     def begin_model(self) -> None:
-        """It is written beside the parity part."""
-        if (self.folder / ".complete").exists() or self.how.folder:
+        """It is written beside the parts before it."""
+        if (self.folder / COMPLETE).exists() or self.how.folder:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
         preset = "tiny" if self.how.dry_run else "minicpm-o-4.5"
@@ -194,7 +224,7 @@ class Measurement:
         if self.maker:
             process, began = self.maker
             try:
-                process.wait(self.limit(240))
+                process.wait(self.limit(120))
             except subprocess.TimeoutExpired:
                 process.kill()
             size = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
@@ -202,9 +232,12 @@ class Measurement:
             self.maker = None
             if process.returncode != 0:
                 return False
-            (self.folder / ".complete").touch()
+        if (self.folder / COMPLETE).exists():
+            return True
         status, text, seconds = self.run([self.program("parley"), "check-model", str(self.folder)], 60)
         self.row("model", step="checked", seconds=round(seconds, 1), error=None if status == 0 else last_line(text))
+        if status == 0 and not self.how.folder:
+            (self.folder / COMPLETE).touch()
         return status == 0
 
     # --- Stages ---------------------------------------------------------------------------------------------------------------
@@ -268,8 +301,8 @@ class Measurement:
         watcher = threading.Thread(target=watch)
         watcher.start()
         status, text, _ = self.run([self.program("parley"), "load", "--url", url, "--mode", "audio", "--sessions", str(sessions), "--seconds",
-                                    str(self.how.load_seconds), "--ramp", "2", "--wav", QUESTION, *TALK[talk], "--json", str(figures)],
-                                    self.how.load_seconds + 45)
+                                    str(self.how.load_seconds), "--ramp", str(plan.LOAD_RAMP), "--playback-lead", str(table.PLAYBACK_LEAD), "--wav", QUESTION,
+                                    *TALK[talk], "--json", str(figures)], self.how.load_seconds + 45)
         over.set()
         watcher.join()
         values = {"memory_mib": max((s[0] for s in seen), default=None), "utilization": round(sum(s[1] for s in seen) / len(seen)) if seen else None}
@@ -279,9 +312,16 @@ class Measurement:
         self.row("sessions", sessions=sessions, talk=talk, load=json.loads(figures.read_text(encoding="utf-8")), **values)
         figures.unlink()
 
+    def conversations(self) -> list[int]:
+        """As asked for, else what the card's memory has slots for."""
+        if self.how.sessions:
+            return sorted(self.how.sessions)
+        memory = self.query_gpu("memory.total")
+        return plan.conversations(float(memory[0])) if memory else [1]
+
     def sessions(self) -> None:
-        """One server with slots for the most sessions that it takes; then loads that grow."""
-        wanted = sorted(self.how.sessions)
+        """One server with slots for the most sessions that it takes; then loads that grow, people of the usual talk first."""
+        wanted = self.conversations()
         while wanted:
             process, answer, seconds = self.serve(wanted[-1])
             self.row("serve", slots=wanted[-1], seconds=round(seconds, 1), error=None if process else answer)
@@ -291,45 +331,70 @@ class Measurement:
         else:
             return
         try:
-            for count in wanted:
-                if process.poll() is not None:
-                    self.row("serve", slots=count, error=f"the server ended with status {process.returncode}")
-                    break
-                for talk in self.how.talk:
+            for talk in self.how.talk:
+                for count in wanted:
+                    if process.poll() is not None:
+                        self.row("serve", slots=count, error=f"the server ended with status {process.returncode}")
+                        return
+                    if self.part_end - time.monotonic() < self.how.load_seconds + plan.LOAD_RAMP + plan.LOAD_END:
+                        raise Deadline
                     self.load(answer, count, talk)
         finally:
             self.stop(process)
 
+    def variants(self) -> None:
+        few = ",".join(str(n) for n in self.how.stage_sessions if n in (1, 2, 64))
+        for name, flag in ALTERNATIVES.items():
+            if self.knows(flag, "gpu_stages"):
+                self.stages(name, 90, "--sessions", few, "--stages", "llm", flag, *self.history())
+
+    def history(self) -> list[str]:
+        return ["--past", "128", "--prompt", "64", "--seconds", "0.1"] if self.how.dry_run else ["--past", str(self.how.past)]
+
     # --- All --------------------------------------------------------------------------------------------------------------------
+
+    def part(self, name: str) -> bool:
+        """Within its limit; the last part has all the time that is left. False if it failed or was cut off."""
+        steps = {"probe": self.probe, "nano": self.nano, "model": self.finish_model, "sessions": self.sessions, "parity": self.parity, "variants": self.variants,
+                 "stages": lambda: self.stages("as it is", 240, "--sessions", ",".join(map(str, self.how.stage_sessions)), *self.history())}
+        last = name == self.parts[-1]
+        self.part_end = self.end if last else min(self.end, time.monotonic() + plan.LIMITS.get(name, VARIANTS_LIMIT))
+        try:
+            return steps[name]() is not False
+        except Deadline:
+            if self.part_end == self.end:
+                raise
+            self.row("end", error=f"{name}: out of time")
+            self.say(f"{name} is out of time")
+            return False
 
     def measure(self) -> int:
         self.machine()
-        parts = self.how.parts
-        if set(parts) - {"parity"}:
+        if ON_THE_MODEL & set(self.how.parts):
             self.begin_model()
-        if "parity" in parts and not self.parity():
-            if self.knows(PLAIN, "parley", "verify"):
-                self.parity(PLAIN)  # is it attention?
-            self.say("nothing is measured on a device that computes wrongly")
-            return 1
-        if set(parts) - {"parity"} and not self.finish_model():
-            return 1
-        numbers = ",".join(map(str, self.how.stage_sessions))
-        small = ["--past", "128", "--prompt", "64", "--seconds", "0.1"] if self.how.dry_run else ["--past", str(self.how.past)]
-        if "stages" in parts:
-            self.stages("as it is", 240, "--sessions", numbers, *small)
-        if "sessions" in parts:
-            self.sessions()
-        if "variants" in parts:
-            few = ",".join(str(n) for n in self.how.stage_sessions if n in (1, 2, 8, 64))
-            for name, flag in ALTERNATIVES.items():
-                if self.knows(flag, "gpu_stages"):
-                    self.stages(name, 90, "--sessions", few, "--stages", "llm", flag, *small)
-        return 0
+        right = modelled = True
+        for name in self.parts:
+            if not right and name not in ("model", "stages"):
+                self.say("a device that computes wrongly is measured no further")
+                break
+            if name in ON_THE_MODEL and not modelled:
+                continue
+            good = self.part(name)
+            right = good if name == "nano" else right
+            modelled = good if name == "model" else modelled
+        return 0 if right and modelled else 1
 
 
 def numbers(text: str) -> list[int]:
     return [int(word) for word in text.split(",")]
+
+
+def parts(text: str) -> list[str]:
+    """In the order of their worth."""
+    wanted = set(text.split(","))
+    if unknown := wanted - set(PARTS):
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}")
+    return [part for part in PARTS if part in wanted]
 
 
 def main() -> int:
@@ -339,18 +404,18 @@ def main() -> int:
     parser.add_argument("--out", required=True, help="folder for the results")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--folder", help="model folder to measure; default: one of the published size with random weights, written first")
-    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS), help=",".join(PARTS))
-    parser.add_argument("--seconds", type=float, default=560, help="time for everything")
-    parser.add_argument("--stage-sessions", type=numbers, default=[1, 8, 16, 32, 64, 96, 128])
-    parser.add_argument("--past", type=int, default=4096, help="rows that each session of the stages has in the language model")
-    parser.add_argument("--sessions", type=numbers, default=[8, 32, 64, 96, 128], help="conversations in real time")
-    parser.add_argument("--load-seconds", type=float, default=20)
+    parser.add_argument("--parts", type=parts, default=list(PARTS), help=",".join(PARTS))
+    parser.add_argument("--seconds", type=float, help="time for everything; default: the sum of the parts' limits")
+    parser.add_argument("--stage-sessions", type=numbers, default=list(plan.STAGE_SESSIONS))
+    parser.add_argument("--past", type=int, default=plan.STAGE_PAST, help="rows that each session of the stages has in the language model")
+    parser.add_argument("--sessions", type=numbers, help="conversations in real time; default: those for which the card has memory")
+    parser.add_argument("--load-seconds", type=float, default=plan.LOAD_SECONDS)
     parser.add_argument("--talk", type=lambda text: text.split(","), default=list(TALK), help="usual: 40 %% of the seconds are spoken, with 6 tokens; always: all, with 20")
-    parser.add_argument("--context", type=int, default=2048, help="engine.context_tokens of the server")
+    parser.add_argument("--context", type=int, default=plan.CONTEXT, help="engine.context_tokens of the server")
     parser.add_argument("--dry-run", action="store_true", help="everything for a moment, on the CPU with a small model")
     how = parser.parse_args()
-    if unknown := set(how.parts) - set(PARTS):
-        parser.error(f"--parts: {', '.join(sorted(unknown))}")
+    if how.seconds is None:
+        how.seconds = sum(plan.LIMITS.get(part, VARIANTS_LIMIT) for part in how.parts)
     if how.dry_run:
         how.device, how.stage_sessions, how.sessions, how.load_seconds, how.context = "cpu", [1, 2], [2], 3, 1024
     run = Measurement(how)

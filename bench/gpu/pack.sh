@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds parley and gpu_stages for a machine that has a GPU, Python with PyTorch, but no network and no compiler of ours, and packs what it lacks
-# into build/gpu (ignored by Git). That folder and the checkout have to travel there; bench/gpu/run.sh then measures. Takes 20 CPU minutes at first.
+# into build/gpu (ignored by Git). That folder and the checkout have to travel there; fails if they are too large (travel.py). Takes 20 CPU minutes at first.
 #   bench/gpu/pack.sh               TORCH=2.11.0 and PYTHON=3.12: the versions of PyTorch and Python there
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/build.sh"
 version=${TORCH:-2.11.0} python=${PYTHON:-3.12}
@@ -67,10 +67,12 @@ strip --strip-unneeded "$packed"/lib/*
 echo "$(git describe --always --dirty), PyTorch $(sed -n "s/^__version__ = '\(.*\)'/\1/p" "$wheels/torch/version.py")" >"$packed/version"
 rm -rf build/gpu/*
 tar -C "$packed" -cf - . | xz -9e >build/gpu/programs.tar.xz
-echo "pack: $(du -sm "$packed" | cut -f1) MiB, packed $(du -sm build/gpu | cut -f1); the checkout's own files: $(git ls-files -z | du -c --apparent-size -BM --files0-from=- | tail -1 | cut -dM -f1) MiB" >&2
+echo "pack: $(du -sm "$packed" | cut -f1) MiB, packed $(du -sm build/gpu | cut -f1)" >&2
 cat <<EOF
 Take there: this checkout, and of what Git ignores
   build/gpu
-Start there, in the checkout (results go to \$OUT, else to build/gpu/out):
-  bash bench/gpu/run.sh
+Start there, in the checkout (results go to \$OUT, else to build/gpu/out); bench/gpu/run.sh --dry prints the plan:
+  bash bench/gpu/first.sh
+  bash bench/gpu/second.sh
 EOF
+"$PARLEY_CACHE/venv/bin/python" bench/gpu/travel.py

@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
-"""Turns the rows that bench/gpu/measure.py has written into Markdown."""
+"""Turns the rows that bench/gpu/measure.py has written into Markdown.
+
+What it says of conversations is defined as in sglang-omni's benchmark of full-duplex models, so that figures can stand side by side. A unit is *late* if
+its answer is complete more than a second, a unit's length, after it could start, and so is one that is never answered. *Lag* is the time from then to the
+answer. A *reply* is the first sound of a turn, from when the unit that it begins with could start. *Underrun* is the silence that a player inserts inside
+replies, as a share of their sound; it begins to play 80 ms after a reply's first sound. Here a unit could start when it was due to be sent, so that a load
+generator which falls behind makes nothing look better; how late it sent is shown, too."""
 import argparse
 import json
 import sys
 from pathlib import Path
 
 Row = dict
+PLAYBACK_LEAD = 0.08  # seconds, of `parley load --playback-lead`
 
 
 def read(file: Path) -> list[Row]:
@@ -50,6 +57,14 @@ def machines(rows: list[Row]) -> list[str]:
     return text
 
 
+def probe(rows: list[Row]) -> list[str]:
+    text = []
+    for r in of(rows, "probe"):
+        failed = f": {short('; '.join(r['failed']))}" if r["failed"] else ""
+        text += [f"The probe: {r['passed']} passed, {len(r['failed'])} failed{failed}" + (f"; {short(r['error'])}" if r["error"] else "") + ".", ""]
+    return text
+
+
 def parity(rows: list[Row]) -> list[str]:
     body = [[r["goldens"], r["device"], r["dtype"], short(r["error"]) if r["error"] else f"{r['passed']} passed, {r['failed']} failed",
              number(r["seconds"])] for r in of(rows, "parity")]
@@ -84,34 +99,42 @@ def stages(rows: list[Row]) -> list[str]:
     return lines(head, [[*key, *(cells.get(n, "–") for n in counts)] for key, cells in body.items()]) + [line for note in notes for line in (note, "")]
 
 
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def conversation(load: Row) -> list[str]:
+    """What one load of `parley load --json` shows; its units that were not due when it ended are in no figure."""
+    unit, sound, sent = (load["milliseconds"][name] for name in ("unit_latency", "first_sound", "sent_late"))
+    units, heard = load["units"], load["sound"]
+    judged = units["answered"] + units["unanswered"]
+    return [str(load["sessions"]["at_once"]), f"{units['answered']} / {units['spoken']}", f"{load['deadline_misses']} ({share(load['deadline_misses'], judged)})",
+            f"{milliseconds(unit['p50'])} / {milliseconds(unit['p95'])} / {milliseconds(unit['p99'])}",
+            f"{milliseconds(sound['p50'])} / {milliseconds(sound['p95'])}", f"{share(heard['gap_seconds'], heard['seconds'])} in {heard['gaps']}",
+            milliseconds(sent["p99"])]
+
+
 def sessions(rows: list[Row]) -> list[str]:
+    head = ["sessions", "they speak", "at once", "units answered / spoken", "late", "lag, ms p50 / p95 / p99", "reply, ms p50 / p95", "underrun, in gaps",
+            "sent late, ms p99", "GPU memory, MiB", "GPU, %"]
     body, notes = [], []
     for r in of(rows, "serve"):
         notes.append(f"A server with {r['slots']} slots: {short(r['error']) if r['error'] else 'ready after ' + number(r['seconds']) + ' s'}.")
     for r in of(rows, "sessions"):
-        if "error" in r:
-            body.append([str(r["sessions"]), r.get("talk", "always"), short(r["error"]), *["–"] * 6, number(r["memory_mib"], 0), number(r["utilization"], 0)])
-            continue
-        load = r["load"]
-        unit, sound = load["milliseconds"]["unit_latency"], load["milliseconds"]["first_sound"]
-        units = load["units"]
-        body.append([str(r["sessions"]), r.get("talk", "always"), str(load["sessions"]["at_once"]), f"{units['answered']} / {units['spoken']}", milliseconds(unit["p50"]),
-                     milliseconds(unit["p95"]), milliseconds(unit["p99"]), f"{milliseconds(sound['p50'])} / {milliseconds(sound['p95'])}",
-                     f"{load['deadline_misses']} / {load['sound']['gaps']}", number(r["memory_mib"], 0), number(r["utilization"], 0)])
-    head = ["sessions", "they speak", "at once", "units answered / spoken", "a unit, ms p50", "p95", "p99", "first sound, ms p50 / p95", "misses / gaps", "GPU memory, MiB",
-            "GPU, %"]
+        seen = [short(r["error"]), *["–"] * 6] if "error" in r else conversation(r["load"])
+        body.append([str(r["sessions"]), r.get("talk", "always"), *seen, number(r["memory_mib"], 0), number(r["utilization"], 0)])
     return lines(head, body) + [line for note in notes for line in (note, "")]
 
 
 def render(rows: list[Row]) -> str:
     ends = [f"It ended early: {short(r['error'])}." for r in of(rows, "end")]
-    return "\n".join([*machines(rows), *parity(rows), *model(rows), *stages(rows), *sessions(rows), *ends]).rstrip() + "\n"
+    return "\n".join([*machines(rows), *probe(rows), *parity(rows), *model(rows), *stages(rows), *sessions(rows), *ends]).rstrip() + "\n"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", type=Path, help="results.jsonl")
-    print(render(read(parser.parse_args().results)), end="")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path, nargs="+", help="results.jsonl, of one call or of several")
+    print(render([row for file in parser.parse_args().results for row in read(file)]), end="")
     return 0
 
 

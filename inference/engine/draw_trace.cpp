@@ -1,6 +1,6 @@
 #include "inference/engine/draw_trace.hpp"
 
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 
 #include <algorithm>
 #include <sstream>

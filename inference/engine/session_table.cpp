@@ -1,6 +1,6 @@
 #include "inference/engine/session_table.hpp"
 
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 
 #include <new>
 #include <string>

@@ -14,13 +14,11 @@ struct pace_sample {
 };
 
 /// The number of sessions that a device can keep up with: first from the cost of a unit measured at start, later from
-/// what
-/// units really cost. Listening sessions cost less; other programs on the device raise the cost. Pure.
+/// what units really cost. Listening sessions cost less; other programs on the device raise the cost. Pure.
 ///
 /// The estimated cost rises quickly and falls slowly, and it follows samples from a full device most. Hysteresis: the
-/// slot
-/// count changes only after several consecutive samples agree, and it falls sooner than it rises. Late units reduce it
-/// to the number of open sessions.
+/// slot count changes only after several consecutive samples agree, and it falls sooner than it rises. Late units
+/// reduce it to the number of open sessions.
 class slot_estimate {
 public:
   /// `most`: the number of slots that memory allows.

@@ -66,10 +66,9 @@ struct speech_costs {
 };
 
 /// What a session is doing: opening, answering a unit or a turn, or sliding its window. A task owns the state of that
-/// work and
-/// decides what comes next: it names the stage that it needs, the engine runs the stage as one batched call for all
-/// tasks that need it and hands each its result, until the task has finished or failed. The thinker and the talker each
-/// need a stage: a chat answer continues to be generated while it is spoken.
+/// work and decides what comes next: it names the stage that it needs, the engine runs the stage as one batched call
+/// for all tasks that need it and hands each its result, until the task has finished or failed. The thinker and the
+/// talker each need a stage: a chat answer continues to be generated while it is spoken.
 ///
 /// If a task throws, it has failed. Used by the engine's thread only, except for `draw`.
 class task {

@@ -2,7 +2,7 @@
 
 #include "inference/engine/helper_threads.hpp"
 #include "inference/engine/isolate.hpp"
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 #include "inference/voice/features.hpp"
 
 #include <ATen/ATen.h>

@@ -1,6 +1,6 @@
 #include "inference/kernels/device_graph.hpp"
 
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 
 #include <ATen/ATen.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "inference/formats/json_file.hpp"
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 #include "inference/text/added_tokens.hpp"
 #include "inference/text/bpe.hpp"
 #include "inference/text/byte_alphabet.hpp"

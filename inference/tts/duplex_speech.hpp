@@ -15,8 +15,7 @@
 namespace parley::inference::speech {
 
 /// One duplex session's voice, unit by unit from the thinker's words to sound (docs/model/talker.md 4.2 and 5, B). The
-/// calls
-/// for a unit:
+/// calls for a unit:
 ///   begin_unit → while (choosing) tts_advance → while (next_window) token2wav::run, take_sound → end_unit,
 /// where the caller may batch each step with other sessions. Holds nothing of a turn after its end or a `cut`.
 class duplex_speech {

@@ -4,7 +4,7 @@
 #include "net/access/admission.hpp"
 #include "net/access/api_keys.hpp"
 #include "net/access/ephemeral_keys.hpp"
-#include "net/access/host_name.hpp"
+#include "net/host_name.hpp"
 
 #include <memory>
 #include <optional>

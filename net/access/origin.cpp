@@ -1,8 +1,8 @@
 #include "net/access/origin.hpp"
 
-#include "net/http/target.hpp"
+#include "net/subprotocol.hpp"
+#include "net/target.hpp"
 #include "net/text.hpp"
-#include "net/websocket/subprotocol.hpp"
 
 namespace parley::net {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "net/access/host_name.hpp"
+#include "net/host_name.hpp"
 
 #include <optional>
 #include <string>

@@ -7,7 +7,7 @@
 #include "net/cluster/node_handshake.hpp"
 #include "net/cluster/node_tls.hpp"
 #include "net/io_thread.hpp"
-#include "net/log.hpp"
+#include "net/logger.hpp"
 #include "net/spare_descriptor.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "net/cluster/node_tunnel.hpp"
 
 #include "net/cluster/node_frames.hpp"
-#include "net/log.hpp"
+#include "net/logger.hpp"
 
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>

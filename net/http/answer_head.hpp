@@ -1,7 +1,7 @@
 #pragma once
 
 #include "net/beast.hpp"
-#include "net/http/http_message.hpp"
+#include "net/routes/http_message.hpp"
 
 #include <cstdint>
 #include <optional>

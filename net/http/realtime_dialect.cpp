@@ -1,7 +1,7 @@
 #include "net/http/realtime_dialect.hpp"
 
-#include "net/http/target.hpp"
-#include "net/websocket/subprotocol.hpp"
+#include "net/subprotocol.hpp"
+#include "net/target.hpp"
 
 #include <algorithm>
 #include <array>

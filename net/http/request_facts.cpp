@@ -1,6 +1,6 @@
 #include "net/http/request_facts.hpp"
 
-#include "net/http/target.hpp"
+#include "net/target.hpp"
 #include "net/text.hpp"
 
 namespace parley::net {

@@ -3,7 +3,7 @@
 #include "net/access/access_control.hpp"
 #include "net/access/peer.hpp"
 #include "net/beast.hpp"
-#include "net/http/http_message.hpp"
+#include "net/routes/http_message.hpp"
 
 #include <optional>
 #include <string>

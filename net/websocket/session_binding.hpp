@@ -4,9 +4,9 @@
 #include "base/assert.hpp"
 #include "net/access/admission.hpp"
 #include "net/beast.hpp"
+#include "net/channel/client_channel.hpp"
 #include "net/connections.hpp"
 #include "net/service.hpp"
-#include "net/websocket/client_channel.hpp"
 
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "net/channel/frame_buffer.hpp"
 #include "net/receive_deadline.hpp"
-#include "net/websocket/frame_buffer.hpp"
 #include "net/websocket/heartbeat.hpp"
 #include "net/websocket/session_binding.hpp"
 #include "net/websocket/websocket_stream.hpp"

@@ -1,3 +1,4 @@
+#include "protocol/chat_budget.hpp"
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/message_codec.hpp"
 #include "protocol/codec/schema_check.hpp"
@@ -8,7 +9,6 @@
 #include "protocol/limits.hpp"
 #include "protocol/media/picture.hpp"
 #include "protocol/media/voice.hpp"
-#include "protocol/session/chat_budget.hpp"
 
 #include <algorithm>
 

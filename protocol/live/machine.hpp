@@ -2,6 +2,7 @@
 
 #include "protocol/codec/server_glance.hpp"
 #include "protocol/events.hpp"
+#include "protocol/flood_guard.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/live/client_event.hpp"
 #include "protocol/live/paced_speech.hpp"
@@ -14,7 +15,6 @@
 #include "protocol/realtime/turn_sound.hpp"
 #include "protocol/realtime/voice_activity.hpp"
 #include "protocol/realtime/voice_map.hpp"
-#include "protocol/session/session_machine.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "protocol/realtime/chat_prompt.hpp"
 
+#include "protocol/chat_budget.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
-#include "protocol/session/chat_budget.hpp"
 
 #include <algorithm>
 #include <string_view>

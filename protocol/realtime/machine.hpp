@@ -2,6 +2,7 @@
 
 #include "protocol/codec/server_glance.hpp"
 #include "protocol/events.hpp"
+#include "protocol/flood_guard.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/realtime/adapter.hpp"
 #include "protocol/realtime/answer.hpp"
@@ -14,7 +15,6 @@
 #include "protocol/realtime/outgoing.hpp"
 #include "protocol/realtime/session_config.hpp"
 #include "protocol/realtime/voice_map.hpp"
-#include "protocol/session/session_machine.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include "protocol/ids.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/session/effect_writer.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -18,8 +19,6 @@ namespace parley::protocol {
 /// 8).
 class chat_flow {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
-
   chat_flow(std::shared_ptr<const init_event> init, random_source& random) : init_(std::move(init)), random_(random) {}
 
   /// GENERATING if true, otherwise IDLE.

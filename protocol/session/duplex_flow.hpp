@@ -6,6 +6,7 @@
 #include "protocol/session/speaking_turn.hpp"
 #include "protocol/session/unit_backlog.hpp"
 #include "protocol/session/unit_gatherer.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -27,8 +28,6 @@ enum class flow_verdict : std::uint8_t {
 /// An ACTIVE audio or video session: units in, steps one at a time, answers out (docs/protocol.md section 6).
 class duplex_flow {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
-
   /// `limits` and `random` must outlive it. `init`: as in `open_engine`.
   duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, const conversation::opened& opened,
               random_source& random);

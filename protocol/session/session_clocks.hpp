@@ -1,5 +1,7 @@
 #pragma once
 
+#include "protocol/time_point.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -15,8 +17,6 @@ enum class session_clock : std::uint8_t { go_away, turn, idle, init_wait, failov
 /// The deadlines of a session. Only data: the caller reads the clock.
 class session_clocks {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
-
   void set(session_clock which, time_point when) { at(which) = when; }
   void stop(session_clock which) { at(which).reset(); }
   bool runs(session_clock which) const { return when_[static_cast<std::size_t>(which)].has_value(); }

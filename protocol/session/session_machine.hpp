@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "base/token_bucket.hpp"
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/flood_guard.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/session/chat_flow.hpp"
@@ -13,6 +14,7 @@
 #include "protocol/session/session_clocks.hpp"
 #include "protocol/session/session_effects.hpp"
 #include "protocol/session/session_table.hpp"
+#include "protocol/time_point.hpp"
 #include "protocol/transcription/turn_listener.hpp"
 
 #include <chrono>
@@ -26,8 +28,6 @@
 
 namespace parley::protocol {
 
-using time_point = std::chrono::steady_clock::time_point;
-
 /// What is known about a connection when its session begins.
 struct session_origin {
   std::optional<std::string> mode;         ///< `?mode=` as received; none = absent
@@ -40,20 +40,6 @@ struct session_origin {
 
 /// What the session holds of the server's resources.
 enum class holding : std::uint8_t { nothing, ticket, slot, engine, ending_engine };
-
-/// Counts a client's errors in a sliding window (docs/protocol.md 10). Remembers at most `max_flood_errors` + 1 times.
-class flood_guard {
-public:
-  /// Returns true if this error exceeds the limit.
-  bool count(std::chrono::steady_clock::time_point now) {
-    times_.push_back(now);
-    while (now - times_.front() >= flood_span || times_.size() > max_flood_errors + 1) times_.erase(times_.begin());
-    return times_.size() > max_flood_errors;
-  }
-
-private:
-  std::vector<std::chrono::steady_clock::time_point> times_;
-};
 
 /// The session's side of the wire as a pure function of (state, event, time): every rule of docs/protocol.md sections
 /// 2, 5, 6, 8, 9 and 10. Each call takes one event and returns what to do, in order. Nothing here blocks, reads a
@@ -153,7 +139,7 @@ public:
   /// When `tick` has something to do next; none = never.
   std::optional<time_point> next_deadline() const;
 
-  // ---- another process takes it up (actors/durable/rebuild.hpp)
+  // ---- another process takes it up (actors/log/rebuild.hpp)
 
   /// Everything that had happened to it was repeated, and its effects were not carried out again. Now its client and its
   /// worker are gone, as the process is that had them. Only in ACTIVE.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 // The table of docs/protocol.md section 5, cell by cell.
 namespace parley::protocol {
@@ -10,6 +11,13 @@ namespace parley::protocol {
 /// The columns: QUEUED to CLOSED.
 enum class session_state : std::uint8_t { queued, connected, initializing, active, closed };
 inline constexpr std::size_t session_states = 5;
+
+/// Its name in GET /status and GET /metrics.
+constexpr std::string_view name_of(session_state state) {
+  constexpr std::array<std::string_view, session_states> names{"queued", "connected", "initializing", "active",
+                                                               "closed"};
+  return names[static_cast<std::size_t>(state)];
+}
 
 /// The rows.
 enum class session_event : std::uint8_t {

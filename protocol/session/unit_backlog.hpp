@@ -11,8 +11,7 @@
 namespace parley::protocol {
 
 /// Units that wait for their step: the newest win (docs/protocol.md 6.6). Units of one append never displace each
-/// other,
-/// so a single append of ten seconds may exceed the limit. Context is never dropped: it passes to the next unit.
+/// other, so a single append of ten seconds may exceed the limit. Context is never dropped: it passes to the next unit.
 ///
 /// Units dropped while a step runs are set aside until the next step begins: if the step took so long because its
 /// worker is lost, those units come back. The frames of all units take at most

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/actor_threads.hpp"
+#include "actors/cluster/actor_threads.hpp"
 
 #include <caf/all.hpp>
 

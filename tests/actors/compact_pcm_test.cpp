@@ -1,4 +1,4 @@
-#include "actors/session/compact_pcm.hpp"
+#include "actors/bytes/compact_pcm.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
-#include "actors/durable/copy_budget.hpp"
+#include "actors/log/copy_budget.hpp"
 
-#include "actors/durable/journal_store.hpp"
-#include "actors/durable/log_format.hpp"
-#include "actors/durable/log_record.hpp"
+#include "actors/log/log_format.hpp"
+#include "actors/log/log_record.hpp"
+#include "actors/log/log_store.hpp"
 #include "tests/actors/test_server.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -31,8 +31,8 @@ constexpr std::size_t kib = 1024;
 struct keeper {
   keeper(const std::filesystem::path& in, std::size_t most) : folder(in), store(options_for(in, most), counted) {}
 
-  static journal_store::options options_for(const std::filesystem::path& folder, std::size_t most) {
-    journal_store::options with;
+  static log_store::options options_for(const std::filesystem::path& folder, std::size_t most) {
+    log_store::options with;
     with.folder = folder;
     with.most_copied = most;
     with.resume = std::chrono::hours(1);
@@ -83,8 +83,8 @@ struct keeper {
 
   std::filesystem::path folder;
   prometheus::Registry registry;
-  journal_meter counted{registry};
-  journal_store store;
+  log_meter counted{registry};
+  log_store store;
 };
 
 } // namespace

@@ -1,6 +1,6 @@
-#include "actors/durable/copy_schedule.hpp"
+#include "actors/log/copy_schedule.hpp"
 
-#include "actors/durable/log_owner.hpp"
+#include "actors/log/log_owner.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
-#include "actors/cluster/unit_codec.hpp"
-#include "actors/durable/compact_frame.hpp"
-#include "actors/durable/crc32c.hpp"
-#include "actors/durable/log_format.hpp"
-#include "actors/durable/log_record.hpp"
+#include "actors/bytes/compact_frame.hpp"
+#include "actors/bytes/unit_codec.hpp"
+#include "actors/log/crc32c.hpp"
+#include "actors/log/log_format.hpp"
+#include "actors/log/log_record.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 

@@ -97,7 +97,7 @@ TEST_CASE("a session is lost a second time while it is being taken up") {
   CHECK(core.all_free());
 }
 
-TEST_CASE("what does not fit into the journal ends with its worker") {
+TEST_CASE("what does not fit into the replay buffer ends with its worker") {
   auto settings = test_server::quick_settings();
   settings.limits.journal_bytes = 1000;
   stub_script first;

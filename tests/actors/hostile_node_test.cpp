@@ -1,7 +1,7 @@
-#include "actors/actor_threads.hpp"
+#include "actors/cluster/actor_threads.hpp"
 #include "actors/cluster/node_worker.hpp"
-#include "actors/durable/log_format.hpp"
-#include "actors/durable/log_record.hpp"
+#include "actors/log/log_format.hpp"
+#include "actors/log/log_record.hpp"
 #include "tests/actors/test_server.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,8 +1,8 @@
 #include "actors/cluster/link_guard.hpp"
 
-#include "actors/actor_threads.hpp"
+#include "actors/bytes/unit_bounds.hpp"
+#include "actors/cluster/actor_threads.hpp"
 #include "actors/cluster/peer_messages.hpp"
-#include "actors/cluster/unit_bounds.hpp"
 #include "tests/support/mutated.hpp"
 
 #include <caf/io/all.hpp>

@@ -1,4 +1,4 @@
-#include "actors/cluster/unit_codec.hpp"
+#include "actors/bytes/unit_codec.hpp"
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/session/engine_words.hpp"
 #include "tests/actors/test_server.hpp"

@@ -1,8 +1,8 @@
-#include "actors/durable/rebuild.hpp"
+#include "actors/log/rebuild.hpp"
 
-#include "actors/durable/id_source.hpp"
-#include "actors/durable/log_format.hpp"
-#include "actors/durable/token_hash.hpp"
+#include "actors/log/id_source.hpp"
+#include "actors/log/log_format.hpp"
+#include "actors/log/token_hash.hpp"
 #include "protocol/codec/server_codec.hpp"
 #include "protocol/media/pcm.hpp"
 
@@ -312,7 +312,7 @@ private:
   const protocol::time_point start_{1000h};
   protocol::time_point now_ = start_;
   std::unique_ptr<protocol::session_machine> machine_;
-  journal kept_{journal::bound{}};
+  replay_buffer kept_;
   std::deque<std::uint64_t> work_;
   std::deque<std::uint64_t> turns_; ///< of the user, to be written down
   bool restoring_ = false;

@@ -1,4 +1,4 @@
-#include "actors/session/session_registry.hpp"
+#include "actors/session_registry.hpp"
 
 #include <catch2/catch.hpp>
 

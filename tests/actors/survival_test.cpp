@@ -1,4 +1,4 @@
-#include "actors/session/journal.hpp"
+#include "actors/replay/replay_buffer.hpp"
 #include "config/settings.hpp"
 #include "inference/engine.hpp"
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-// A journal and two real engines: what a client receives from a session that repeatedly loses its engine.
+// A replay buffer and two real engines: what a client receives from a session that repeatedly loses its engine.
 namespace parley::actors {
 
 namespace {
@@ -151,7 +151,7 @@ private:
 
   std::mt19937 random_;
   unsigned patience_;
-  journal notes_;
+  replay_buffer notes_;
   session_id session_ = 1;
   std::map<std::uint64_t, got> all_;
   int moves_ = 0;

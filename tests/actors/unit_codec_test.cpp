@@ -1,6 +1,6 @@
-#include "actors/cluster/unit_codec.hpp"
+#include "actors/bytes/unit_codec.hpp"
 
-#include "actors/cluster/unit_bounds.hpp"
+#include "actors/bytes/unit_bounds.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 #include "actors/queue/worker_selection.hpp"
 
-#include "actors/queue/prefix_hash.hpp"
+#include "actors/capacity/prefix_hash.hpp"
 #include "tests/actors/queue_fixture.hpp"
 #include "tests/actors/test_server.hpp"
 

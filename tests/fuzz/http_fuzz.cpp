@@ -1,6 +1,6 @@
 #include "net/access/origin.hpp"
-#include "net/http/target.hpp"
-#include "net/websocket/subprotocol.hpp"
+#include "net/subprotocol.hpp"
+#include "net/target.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <boost/asio/buffer.hpp>

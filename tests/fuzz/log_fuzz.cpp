@@ -1,5 +1,5 @@
-#include "actors/durable/log_format.hpp"
-#include "actors/durable/rebuild.hpp"
+#include "actors/log/log_format.hpp"
+#include "actors/log/rebuild.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-#include "actors/cluster/unit_bounds.hpp"
-#include "actors/cluster/unit_codec.hpp"
+#include "actors/bytes/unit_bounds.hpp"
+#include "actors/bytes/unit_codec.hpp"
 #include "base/utf8.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <string>
 #include <variant>
 
-// What another node says about an engine (actors/cluster/unit_codec): the first byte chooses what the others are.
+// What another node says about an engine (actors/bytes/unit_codec): the first byte chooses what the others are.
 namespace {
 
 using namespace parley;

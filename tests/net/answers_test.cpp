@@ -1,4 +1,4 @@
-#include "net/http/routes.hpp"
+#include "net/routes/routes.hpp"
 #include "tests/net/server_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "net/websocket/client_channel.hpp"
+#include "net/channel/client_channel.hpp"
 
 #include <catch2/catch.hpp>
 

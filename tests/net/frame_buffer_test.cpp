@@ -1,4 +1,4 @@
-#include "net/websocket/frame_buffer.hpp"
+#include "net/channel/frame_buffer.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "net/access/host_name.hpp"
+#include "net/host_name.hpp"
 
 #include "config/load.hpp"
 

@@ -3,7 +3,7 @@
 #include "config/settings.hpp"
 #include "net/cluster/node_dialer.hpp"
 #include "net/cluster/node_greeting.hpp"
-#include "net/log.hpp"
+#include "net/logger.hpp"
 #include "tests/net/scarce_descriptors.hpp"
 #include "tests/net/wire_client.hpp"
 

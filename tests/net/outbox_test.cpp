@@ -1,4 +1,4 @@
-#include "net/websocket/outbox.hpp"
+#include "net/channel/outbox.hpp"
 
 #include <catch2/catch.hpp>
 

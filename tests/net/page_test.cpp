@@ -1,4 +1,4 @@
-#include "net/http/page.hpp"
+#include "net/routes/page.hpp"
 
 #include "tests/net/server_fixture.hpp"
 

@@ -1,5 +1,5 @@
-#include "net/http/page.hpp"
-#include "net/http/routes.hpp"
+#include "net/routes/page.hpp"
+#include "net/routes/routes.hpp"
 #include "tests/net/server_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "net/websocket/read_credit.hpp"
+#include "net/channel/read_credit.hpp"
 
 #include <catch2/catch.hpp>
 

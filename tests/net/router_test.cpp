@@ -1,4 +1,4 @@
-#include "net/http/router.hpp"
+#include "net/routes/router.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "net/websocket/subprotocol.hpp"
+#include "net/subprotocol.hpp"
 
 #include <catch2/catch.hpp>
 

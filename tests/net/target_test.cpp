@@ -1,4 +1,4 @@
-#include "net/http/target.hpp"
+#include "net/target.hpp"
 
 #include <catch2/catch.hpp>
 

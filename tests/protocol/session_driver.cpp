@@ -49,8 +49,6 @@ std::string word_of(const server_event& event) {
                     event);
 }
 
-constexpr std::string_view mode_words[] = {"chat", "audio", "video"};
-
 } // namespace
 
 std::string word(const effect& what) {
@@ -61,7 +59,7 @@ std::string word(const effect& what) {
           [](const close_link& e) { return "close:" + std::to_string(e.code); },
           [](const enqueue& e) { return std::string(e.at_head ? "enqueue:head" : "enqueue"); },
           [](const cancel_ticket&) { return std::string("cancel"); },
-          [](const retype& e) { return "retype:" + std::string(mode_words[static_cast<int>(e.kind)]); },
+          [](const retype& e) { return "retype:" + std::string(name_of(e.kind)); },
           [](const release_worker&) { return std::string("release"); },
           [](const open_engine&) { return std::string("open"); },
           [](const submit_unit& e) { return "unit:" + std::to_string(e.unit) + (e.force_listen ? "!" : ""); },

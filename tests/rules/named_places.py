@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "train/README.md", "tests/data/README.md")]
+PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "bench/history.md", "bench/gpu/README.md",
+                                "train/README.md", "tests/data/README.md")]
 PAGES += sorted((ROOT / "models").glob("*/*.md")) + sorted((ROOT / "docs").rglob("*.md"))
 ROOMS = "actors|app|base|bench|client|cmake|config|conversation|docs|inference|models|net|packaging|protocol|scripts|tests|train|web"
 PLACE = re.compile(rf"`((?:{ROOMS})/[\w./-]+)`")

@@ -7,7 +7,7 @@
 #include "inference/engine/fingerprint.hpp"
 #include "inference/engine/omni/omni_engine.hpp"
 #include "inference/formats/wav_file.hpp"
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 #include "inference/voice/default_voice_file.hpp"
 #include "inference/voice/features.hpp"
 

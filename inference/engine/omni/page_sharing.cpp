@@ -1,5 +1,5 @@
 #include "inference/engine/omni/omni_engine.hpp"
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 
 #include <algorithm>
 #include <exception>

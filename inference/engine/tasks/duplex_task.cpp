@@ -3,7 +3,7 @@
 #include "base/assert.hpp"
 #include "inference/duplex/frame_rows.hpp"
 #include "inference/engine/tasks/window_task.hpp"
-#include "inference/log.hpp"
+#include "inference/logger.hpp"
 
 #include <ATen/ATen.h>
 

@@ -15,8 +15,7 @@
 namespace parley::inference {
 
 /// One second of a duplex session, from `submit_unit` to its last `step_output`: sound and frames are encoded, the
-/// model
-/// decides to listen or to speak, and what it says is spoken.
+/// model decides to listen or to speak, and what it says is spoken.
 ///
 ///   hear → look → slide → see → prefill → decode → [answered: listen]
 ///     └──────────────────────────┘           └→ speak → sound → [answered]
