@@ -18,6 +18,7 @@ set(page_files
     devices.js
     duplex.js
     errors.js
+    files.js
     kept.js
     keys.js
     measures.js
@@ -32,6 +33,7 @@ set(page_files
     resampler.js
     server.js
     settings.js
+    sound_clock.js
     theme.js
     transcript.js
     units.js

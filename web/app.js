@@ -7,7 +7,7 @@ import { kept } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { Measures } from "./measures.js";
 import { Orb } from "./orb.js";
-import { askModel, askServer } from "./server.js";
+import { askServer } from "./server.js";
 import { Settings } from "./settings.js";
 import { followTheme } from "./theme.js";
 import { View } from "./view.js";
@@ -79,6 +79,7 @@ function choose(chosen) {
   document.body.dataset.mode = chosen;
   element("entries").ariaLive = chosen === "chat" ? "polite" : "off"; // what is spoken has its caption
   kept.set("mode", chosen);
+  page.view.ended = false;
   page.measures.clear();
 }
 
@@ -89,7 +90,9 @@ function clear() {
 }
 
 async function showServer() {
-  page.view.server(await askServer());
+  const server = await askServer();
+  page.view.server(server);
+  if (server.model) answers.model = server.model;
 }
 
 for (const radio of document.getElementsByName("mode")) {
@@ -134,6 +137,5 @@ followLanguage(element("language"), () => {
   showServer();
 });
 window.addEventListener("pagehide", leave);
-askModel().then((name) => (answers.model = name));
 for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
 setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);

@@ -1,8 +1,9 @@
 import { toBytes } from "./base64.js";
 import { Transcript } from "./transcript.js";
-import { atTime, inNumbers, words } from "./words.js";
+import { atTime, inNumbers, inTime, words } from "./words.js";
 
 const SHOWN = 220; // characters of the live caption
+const NEAR_END = 24; // pixels: who reads the newest goes on reading the newest
 
 /** The transcript on the page, and the line of it that is spoken now. */
 export class Captions {
@@ -11,15 +12,25 @@ export class Captions {
   #transcript = new Transcript();
   #open = null; // what the model is saying: {response, entry, said}
   #urls = []; // of the pictures in the list
+  #atEnd = true; // the newest is in sight
 
   constructor(list, line) {
     this.#list = list;
     this.#line = line;
+    let height = 0;
+    list.addEventListener("scroll", () => {
+      if (list.clientHeight === height) this.#atEnd = list.scrollHeight - list.scrollTop - height < NEAR_END; // else the list moved, not the user
+    });
+    new ResizeObserver(() => {
+      height = list.clientHeight;
+      this.#follow();
+    }).observe(list);
   }
 
   /** `pictures` are base64 JPEGs. */
   user(text, pictures = []) {
     this.endTurn();
+    this.#atEnd = true;
     const { entry, said } = this.#add(words("you"), "user", text);
     if (pictures.length === 0) return;
     entry.text += ` ${words("pictures.sent", { count: inNumbers(pictures.length) })}`;
@@ -29,8 +40,20 @@ export class Captions {
     said.before(row);
   }
 
+  /** What the user said aloud, `seconds` long since `at`: as it was written down, or only that it was said. */
+  heard(text, seconds, at) {
+    if (text) this.#add(words("you"), "user", text, at);
+    else this.#add("", "user unwritten", words("spoke", { time: inTime(seconds, "second", 1) }), at);
+  }
+
   event(text) {
     this.#add("", "event", text);
+  }
+
+  /** The last words of a conversation. */
+  ended(text) {
+    this.endTurn();
+    this.event(text);
   }
 
   begin() {
@@ -52,7 +75,7 @@ export class Captions {
     this.#open.said.textContent = this.#open.entry.text.trimStart();
     this.#line.append(text); // a screen reader reads what is new
     while (this.#line.textContent.length > SHOWN && this.#line.childNodes.length > 1) this.#line.firstChild.remove();
-    this.#list.scrollTop = this.#list.scrollHeight;
+    this.#follow();
   }
 
   /** The model was cut short. */
@@ -80,8 +103,12 @@ export class Captions {
     if (!this.#transcript.empty) this.#transcript.save();
   }
 
-  #add(who, kind, text) {
-    const entry = this.#transcript.add(who, text);
+  #follow() {
+    if (this.#atEnd) this.#list.scrollTop = this.#list.scrollHeight;
+  }
+
+  #add(who, kind, text, at) {
+    const { entry, place } = this.#transcript.add(who, text, at);
     const item = document.createElement("li");
     item.className = kind;
     if (who) {
@@ -96,8 +123,8 @@ export class Captions {
     time.textContent = atTime(entry.at);
     item.tabIndex = -1; // a tap shows the time, as a mouse over it does
     item.append(said, time);
-    this.#list.append(item);
-    this.#list.scrollTop = this.#list.scrollHeight;
+    this.#list.insertBefore(item, this.#list.children[place] ?? null);
+    this.#follow();
     return { entry, said };
   }
 

@@ -177,7 +177,7 @@ export class Chat {
     this.#forgetTurn();
     this.#settle();
     if (expected || (this.#told && how.code === NO_PLACE)) return;
-    const why = how.reached ? wordsForEnd(how) : await whyRefused();
+    const why = how.reached ? wordsForEnd(how) : await whyRefused(this.#settings.key);
     if (why) this.#page.view.notice(why);
   }
 

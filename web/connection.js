@@ -19,7 +19,7 @@ export function retryDelay(number, chance) {
 
 /**
  * One session on the server's /v1/realtime, in its current dialect. It outlives its connection as docs/protocol.md 14 says. `on` holds a
- * function for each thing that can come: queued(event), turn(), created(event), delta(event), done(event), goAway(event), lost() and resumed()
+ * function for each thing that can come: queued(event), turn(), created(event), delta(event), done(event), heard(event), goAway(event), lost() and resumed()
  * around a break, error({code, message, type}) and, once and last, closed({reason, code, reached}); `reached` is false when there never was
  * a connection.
  */
@@ -115,6 +115,7 @@ export class Connection {
         return this.#on.created(event);
       case "session.resumed": return this.#goOn(event);
       case "response.output.delta": return this.#on.delta(event);
+      case "input.transcript": return this.#on.heard?.(event);
       case "response.done": return this.#on.done?.(event);
       case "session.go_away": // before a restart of the server, only the break that follows is told
         return event.reason === "server_restart" ? undefined : this.#on.goAway(event);

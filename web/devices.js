@@ -1,10 +1,8 @@
-import { words } from "./words.js";
-
 const SOUND = { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true };
 
 /** The microphone, and the camera that faces `facing` ("user", "environment", or null for no camera), as one stream and one question to the user. */
 export async function openDevices(facing) {
-  if (!navigator.mediaDevices) throw new Error(words("device.insecure"));
+  if (!navigator.mediaDevices) throw new DOMException("", "insecure");
   return navigator.mediaDevices.getUserMedia({ audio: SOUND, video: facing && picture(facing) });
 }
 

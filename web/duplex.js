@@ -5,9 +5,10 @@ import { countCameras, keepAwake, openDevices } from "./devices.js";
 import { wordsForDevice, wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
 import { Microphone } from "./microphone.js";
 import { Playback } from "./playback.js";
-import { whyRefused } from "./server.js";
+import { whatIsMissing, whyRefused } from "./server.js";
+import { SoundClock } from "./sound_clock.js";
 import { Units } from "./units.js";
-import { words } from "./words.js";
+import { inLength, words } from "./words.js";
 
 const PLAYBACK_WATCH_MS = 100;
 
@@ -30,6 +31,8 @@ export class Duplex {
   #microphone;
   #camera;
   #playback;
+  #clock = new SoundClock();
+  #began = null; // when the session did: a date
   #units = new Units((samples) => this.#send(samples, false));
   #queue = Promise.resolve(); // units leave in order, though pictures take their time
   #live = false; // the session takes input
@@ -53,6 +56,12 @@ export class Duplex {
 
   async #start() {
     const facing = this.#mode === "video" ? "user" : null;
+    const missing = await whatIsMissing(this.#settings.key);
+    if (this.#over) return;
+    if (missing) {
+      this.#page.view.notice(missing);
+      return this.#end();
+    }
     try {
       const stream = await openDevices(facing);
       this.#stream = stream;
@@ -76,6 +85,7 @@ export class Duplex {
       turn: wanted(() => this.#init()),
       created: wanted((event) => this.#begin(event)),
       delta: wanted((event) => this.#take(event)),
+      heard: wanted((event) => this.#heard(event)),
       lost: wanted(() => this.#lost()),
       resumed: wanted(() => this.#resumed()),
       goAway: wanted((event) => this.#page.view.notice(wordsForGoAway(event))),
@@ -95,7 +105,7 @@ export class Duplex {
 
   /** The model stops at once, here and on the server. */
   interrupt() {
-    if (!this.#live || this.#cutting) return;
+    if (!this.#live || this.#cutting || !(this.#turn.open || this.#playback?.busy)) return;
     this.#cutting = this.#turn.open;
     this.#playback?.cut();
     this.#page.captions.broken();
@@ -115,7 +125,7 @@ export class Duplex {
 
   #init() {
     this.#page.view.state = "starting";
-    const payload = { config: { generate_audio: this.#settings.aloud } };
+    const payload = { config: { generate_audio: this.#settings.aloud, transcribe_input: true } };
     if (this.#settings.prompt) payload.system_prompt = this.#settings.prompt;
     if (this.#settings.voice) payload.voice = { ref_audio_base64: this.#settings.voice };
     this.#connection.init(payload);
@@ -143,6 +153,7 @@ export class Duplex {
     this.#page.view.link = true;
     this.#page.view.state = "listening";
     this.#page.captions.begin();
+    this.#began = new Date(); // after the line that says so
     this.#page.view.recorded = recording_id !== undefined;
     if (recording_id) this.#page.captions.event(words("event.recorded"));
   }
@@ -175,11 +186,22 @@ export class Duplex {
   }
 
   #send(samples, force) {
+    const heard = Date.now();
     const send = async () => {
       const picture = force || this.#blind ? null : await this.#camera?.picture();
-      if (this.#live) this.#page.measures.sent(this.#connection.append(samples, picture ? [picture] : [], force));
+      if (!this.#live) return;
+      const input = this.#connection.append(samples, picture ? [picture] : [], force);
+      if (input) this.#clock.sent(samples.length, heard);
+      this.#page.measures.sent(input);
     };
     this.#queue = this.#queue.then(send, send);
+  }
+
+  /** A turn of the user, which may have been written down. Without words, and with nothing that kept it from being, it was a noise. */
+  #heard({ text, start_ms, end_ms, problem }) {
+    if (!text && !problem) return;
+    const at = new Date(Math.max(this.#clock.at(start_ms), this.#began)); // the first second was gathered a little before it
+    this.#page.captions.heard(text, (end_ms - start_ms) / 1000, at);
   }
 
   #take(event) {
@@ -235,7 +257,7 @@ export class Duplex {
   async #closed(how) {
     this.#end();
     if (this.#leaving || (this.#told && how.code === NO_PLACE)) return;
-    const why = how.reached ? wordsForEnd(how) : await whyRefused();
+    const why = how.reached ? wordsForEnd(how) : await whyRefused(this.#settings.key);
     if (why) this.#page.view.notice(why);
   }
 
@@ -257,7 +279,9 @@ export class Duplex {
     this.#playback?.close();
     this.#page.view.stopClock();
     this.#page.view.link = null;
+    this.#page.view.ended = this.#began !== null;
     this.#page.view.state = "idle";
+    if (this.#began) this.#page.captions.ended(words("event.ends", { length: inLength((Date.now() - this.#began) / 1000) }));
     this.#on.over();
   }
 }

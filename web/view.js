@@ -1,5 +1,5 @@
 import { kept } from "./kept.js";
-import { inNumbers, inTime, words, wordsOf } from "./words.js";
+import { inLength, inNumbers, inTime, words, wordsOf } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 const RECORDED = "recorded"; // whether this server recorded the last conversation
@@ -7,10 +7,6 @@ const RECORDED = "recorded"; // whether this server recorded the last conversati
 function roughly(seconds) {
   if (seconds < 1) return words("queue.moment");
   return words("queue.about", { time: seconds < 60 ? inTime(Math.ceil(seconds), "second") : inTime(Math.round(seconds / 60), "minute") });
-}
-
-function minutes(seconds) {
-  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 }
 
 /** A screen reader reads again what is written again. */
@@ -22,6 +18,7 @@ function write(id, text) {
 export class View {
   #began = 0;
   #muted = false;
+  #ended = false; // a conversation was here
   #link = null;
   #clock;
   #place = null; // in line, while there
@@ -42,6 +39,13 @@ export class View {
     if (this.state === name) return;
     document.body.dataset.state = name;
     if (name !== "queued") this.#place = null;
+    if (name !== "idle") this.#ended = false;
+    this.show();
+  }
+
+  /** Whether the page is idle because a conversation is over. */
+  set ended(value) {
+    this.#ended = value;
     this.show();
   }
 
@@ -79,7 +83,7 @@ export class View {
 
   startClock() {
     this.#began = performance.now();
-    const show = () => (element("clock").textContent = minutes((performance.now() - this.#began) / 1000));
+    const show = () => (element("clock").textContent = inLength((performance.now() - this.#began) / 1000));
     show();
     this.#clock = setInterval(show, 1000);
   }
@@ -99,7 +103,8 @@ export class View {
   show() {
     const name = this.state;
     const idle = name === "idle";
-    write("state", words(this.#muted && name === "listening" ? "state.muted" : `state.${name}`));
+    write("state", words(this.#muted && name === "listening" ? "state.muted" : idle && this.#ended ? "state.ended" : `state.${name}`));
+    write("recorded-words", words(["listening", "speaking", "reconnecting"].includes(name) ? "recorded.now" : "recorded"));
     write("queue", this.#place ? this.#inLine() : "");
     element("queue").hidden = !this.#place;
     write("chat-state", this.#place ? this.#inLine() : idle ? "" : words(`state.${name}`));

@@ -21,7 +21,7 @@ def test_who_is_recorded_sees_it_beside_start(server, start_server, open_page, t
 
 def test_what_answers_and_what_to_ask(start_server, open_page):
     page = open_page(start_server("--model", str(ROOT / "models/nano")), "audio")
-    page.until("document.getElementById('knows').textContent === 'nano: knows names, sums, days, capitals, shapes.'", 10)
+    page.until("document.getElementById('knows').textContent === 'nano is a toy, made to try this page. It knows English only: names, sums, days, capitals, shapes.'", 10)
     assert page.evaluate("document.querySelectorAll('#examples button').length") == 3
     page.screenshot(SHOTS / "nano.png")
     page.click("#examples button")
