@@ -15,6 +15,8 @@ set(page_files
     chat.js
     composer.js
     connection.js
+    controls.js
+    device_choice.js
     devices.js
     duplex.js
     errors.js

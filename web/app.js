@@ -2,6 +2,8 @@ import { Answers } from "./answers.js";
 import { Captions } from "./captions.js";
 import { Chat } from "./chat.js";
 import { Composer } from "./composer.js";
+import { Controls } from "./controls.js";
+import { DeviceChoice } from "./device_choice.js";
 import { Duplex } from "./duplex.js";
 import { kept } from "./kept.js";
 import { onKeys } from "./keys.js";
@@ -32,6 +34,8 @@ const answers = new Answers({ name: element("model"), knows: element("knows"), i
   chat.ask(text, []);
 });
 let duplex = null;
+const controls = new Controls(() => duplex, page.view, settings);
+const devices = new DeviceChoice((kind) => duplex?.change(kind));
 
 function mode() {
   return document.body.dataset.mode;
@@ -42,14 +46,16 @@ function toggle() {
   if (duplex) return duplex.stop();
   if (mode() === "chat") return chat.stop();
   page.measures.clear();
-  duplex = new Duplex(mode(), settings, page, {
-    cameras: (count) => (element("flip").hidden = count < 2),
+  devices.stop();
+  duplex = new Duplex(mode(), settings, devices, page, {
+    cameras: (count) => controls.cameras(count),
+    source: (name) => controls.from(name),
     over: () => {
       duplex = null;
-      mute(false);
-      element("flip").hidden = true;
+      controls.end();
     },
   });
+  controls.begin();
 }
 
 /** Whoever closes the page leaves: the slot is for somebody else. */
@@ -62,16 +68,6 @@ function leave({ persisted }) {
 function interrupt() {
   if (mode() === "chat") return chat.stop();
   duplex?.interrupt();
-}
-
-function mute(value) {
-  if (duplex) duplex.muted = value;
-  page.view.muted = value;
-  element("mute").setAttribute("aria-pressed", value);
-}
-
-function isMuted() {
-  return element("mute").getAttribute("aria-pressed") === "true";
 }
 
 function choose(chosen) {
@@ -112,17 +108,21 @@ new Composer(
 element("start").addEventListener("click", toggle);
 element("cancel").addEventListener("click", () => chat.stop());
 element("interrupt").addEventListener("click", interrupt);
-element("mute").addEventListener("click", () => duplex && mute(!isMuted()));
-element("flip").addEventListener("click", () => duplex?.flip());
 element("save").addEventListener("click", () => page.captions.save());
 element("clear").addEventListener("click", clear);
 element("notice-close").addEventListener("click", () => page.view.notice(""));
-onKeys({
+const pressed = {
   Escape: interrupt,
-  " ": () => mode() !== "chat" && toggle(),
-  m: () => duplex && mute(!isMuted()),
-  f: () => duplex?.flip(),
+  " ": () => mode() !== "chat" && (duplex && controls.holds ? controls.hold(true) : toggle()),
+  m: () => controls.mute(),
+  p: () => controls.pause(),
+  f: () => controls.flip(),
   s: () => settings.open(),
+};
+onKeys(pressed, { " ": () => controls.hold(false) });
+settings.onVolume((volume) => {
+  if (duplex) duplex.volume = volume;
+  chat.volume = volume;
 });
 settings.onAloud((aloud) => {
   element("speaker").setAttribute("aria-pressed", aloud);
@@ -134,6 +134,8 @@ followLanguage(element("language"), () => {
   page.view.show();
   page.measures.redraw();
   answers.show();
+  controls.show();
+  devices.show();
   showServer();
 });
 window.addEventListener("pagehide", leave);

@@ -65,6 +65,10 @@ export class Chat {
     this.#settle();
   }
 
+  set volume(value) {
+    if (this.#playback) this.#playback.volume = value;
+  }
+
   /** Nothing of what was said holds any more. */
   forget() {
     this.#messages = [];
@@ -197,6 +201,7 @@ export class Chat {
 
   #openPlayback() {
     const playback = new Playback(() => this.#settle());
+    playback.volume = this.#settings.volume;
     this.#ticker = setInterval(() => this.#page.measures.played(playback.secondsPlayed), 200);
     return playback;
   }

@@ -1,7 +1,7 @@
 import { toSamples } from "./base64.js";
 import { Camera } from "./camera.js";
 import { Connection, NO_PLACE } from "./connection.js";
-import { countCameras, keepAwake, openDevices } from "./devices.js";
+import { countCameras, keepAwake, openDevices, openMicrophone } from "./devices.js";
 import { wordsForDevice, wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
 import { Microphone } from "./microphone.js";
 import { Playback } from "./playback.js";
@@ -14,11 +14,13 @@ const PLAYBACK_WATCH_MS = 100;
 
 /**
  * One conversation by voice, with or without a camera: a second of sound out, a decision of the model back. Made when the user starts.
- * `on` holds cameras(count), called when there is a picture and whenever the number changes, and over(), called last.
+ * `devices` are the user's choice. `on` holds cameras(count), called when there is a picture and whenever the number changes, source(name), called when
+ * the pictures come from the "camera", from the "screen", are "off" or "gone" for good, and over(), called last.
  */
 export class Duplex {
   #mode;
   #settings;
+  #devices;
   #page; // {view, captions, measures, orb, preview}
   #on;
   #over = false;
@@ -26,6 +28,7 @@ export class Duplex {
   #told = false; // the user has seen what went wrong
   #awake; // keeps a phone's screen on
   #muted = false;
+  #paused = false;
   #stream;
   #connection;
   #microphone;
@@ -44,13 +47,18 @@ export class Duplex {
   #spoke = false; // something came in this step that is not `listen`
   #ticker;
 
-  constructor(mode, settings, page, on) {
+  constructor(mode, settings, devices, page, on) {
     this.#mode = mode;
     this.#settings = settings;
+    this.#devices = devices;
     this.#page = page;
     this.#on = on;
     page.view.state = "connecting";
-    if (settings.aloud) this.#playback = new Playback(() => this.#settle());
+    if (settings.aloud) {
+      this.#playback = new Playback(() => this.#settle());
+      this.#playback.volume = settings.volume;
+      if (devices.speaker) this.#playback.speaker = devices.speaker;
+    }
     this.#start();
   }
 
@@ -63,14 +71,15 @@ export class Duplex {
       return this.#end();
     }
     try {
-      const stream = await openDevices(facing);
+      const stream = await openDevices(facing, this.#devices);
       this.#stream = stream;
       if (this.#over) return this.#release();
       if (facing) this.#look(stream, facing);
       const microphone = await Microphone.open(stream, (block) => this.#hear(block), () => this.#lostMicrophone());
       if (this.#over) return microphone.close();
       this.#microphone = microphone;
-      microphone.muted = this.#muted;
+      this.#hush();
+      this.#devices.list(); // their names may be known now
     } catch (fault) {
       this.#page.view.notice(wordsForDevice(fault));
       return this.#end();
@@ -95,12 +104,54 @@ export class Duplex {
   }
 
   set muted(value) {
-    this.#muted = value; // the microphone may still be waited for
-    if (this.#microphone) this.#microphone.muted = value;
+    this.#muted = value;
+    this.#hush();
+  }
+
+  /** Nothing is sent and nothing heard until it goes on; the clocks of the session do (docs/protocol.md 6.8). */
+  set paused(value) {
+    this.#paused = value;
+    this.#hush();
+    if (this.#playback) this.#playback.paused = value;
+  }
+
+  set volume(value) {
+    if (this.#playback) this.#playback.volume = value;
   }
 
   async flip() {
     await this.#camera?.flip();
+  }
+
+  async turnCamera(on) {
+    await this.#camera?.turn(on);
+  }
+
+  async shareScreen() {
+    await this.#camera?.share();
+  }
+
+  /** The user chose another "microphone", "speaker" or "camera". */
+  async change(kind) {
+    if (kind === "speaker" && this.#playback) this.#playback.speaker = this.#devices.speaker;
+    if (kind === "camera") await this.#camera?.use(this.#devices.camera);
+    if (kind !== "microphone" || !this.#microphone) return;
+    try {
+      const stream = await openMicrophone(this.#devices.microphone);
+      if (this.#over) return stream.getTracks().forEach((track) => track.stop());
+      this.#microphone.use(stream);
+      for (const track of this.#stream.getAudioTracks()) {
+        track.stop();
+        this.#stream.removeTrack(track);
+      }
+      for (const track of stream.getAudioTracks()) this.#stream.addTrack(track);
+    } catch (fault) {
+      this.#page.view.notice(wordsForDevice(fault)); // the one before goes on
+    }
+  }
+
+  #hush() {
+    if (this.#microphone) this.#microphone.muted = this.#muted || this.#paused; // it may still be waited for
   }
 
   /** The model stops at once, here and on the server. */
@@ -159,7 +210,13 @@ export class Duplex {
   }
 
   #look(stream, facing) {
-    this.#camera = new Camera(this.#page.preview, stream, facing, () => this.#page.view.notice(words("device.camera_gone")));
+    this.#camera = new Camera(this.#page.preview, stream, facing, this.#devices.camera, {
+      change: (source) => this.#on.source(source),
+      lost: () => {
+        this.#on.source("gone");
+        this.#page.view.notice(words("device.camera_gone"));
+      },
+    });
     this.#tellCameras();
     navigator.mediaDevices.addEventListener("devicechange", this.#tellCameras);
   }
@@ -181,6 +238,8 @@ export class Duplex {
   };
 
   #hear(block) {
+    this.#devices.hear(block);
+    if (this.#paused) return;
     if (!this.#playback?.busy) this.#page.orb.hear(block);
     if (this.#live) this.#units.push(block);
   }

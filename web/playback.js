@@ -7,6 +7,7 @@ const MOST_AHEAD_S = 300; // later sound is left out
 export class Playback {
   #context = new AudioContext({ sampleRate: RATE });
   #meter = this.#context.createAnalyser();
+  #loudness = this.#context.createGain();
   #wave = new Float32Array(512);
   #row; // gain that all sources of the present row run through
   #sources = new Set();
@@ -18,9 +19,26 @@ export class Playback {
   constructor(onDrained) {
     this.#onDrained = onDrained;
     this.#meter.fftSize = 512;
-    this.#meter.connect(this.#context.destination);
+    this.#meter.connect(this.#loudness);
+    this.#loudness.connect(this.#context.destination);
     this.#newRow();
     this.#context.resume();
+  }
+
+  /** 0 is silent, 1 as it comes. */
+  set volume(value) {
+    this.#loudness.gain.value = value;
+  }
+
+  /** The id of a loudspeaker; empty for the usual one, which also stands in for one that is not there. */
+  set speaker(id) {
+    this.#context.setSinkId?.(id).catch(() => {});
+  }
+
+  /** What is to be heard waits. */
+  set paused(value) {
+    if (value) this.#context.suspend();
+    else this.#context.resume();
   }
 
   push(samples) {

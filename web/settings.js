@@ -12,6 +12,8 @@ export class Settings {
   constructor() {
     keep("system-prompt", "value", kept);
     keep("aloud", "checked", kept);
+    keep("volume", "value", kept);
+    keep("push-to-talk", "checked", kept);
     keep("key", "value", keptInTab);
     element("voice").addEventListener("change", () => this.#take(element("voice").files[0]));
     element("open-settings").addEventListener("click", () => this.open());
@@ -21,6 +23,21 @@ export class Settings {
   onAloud(run) {
     element("aloud").addEventListener("change", () => run(this.aloud));
     run(this.aloud);
+  }
+
+  /** `run` is called whenever the volume was moved. */
+  onVolume(run) {
+    element("volume").addEventListener("input", () => run(this.volume));
+  }
+
+  /** 0 to 1. */
+  get volume() {
+    return +element("volume").value;
+  }
+
+  /** Whether the microphone is open only while a key or button is held. */
+  get pushToTalk() {
+    return element("push-to-talk").checked;
   }
 
   open() {

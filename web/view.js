@@ -18,6 +18,7 @@ function write(id, text) {
 export class View {
   #began = 0;
   #muted = false;
+  #paused = false;
   #ended = false; // a conversation was here
   #link = null;
   #clock;
@@ -58,6 +59,12 @@ export class View {
   set muted(value) {
     this.#muted = value;
     document.body.dataset.muted = value;
+    this.show();
+  }
+
+  set paused(value) {
+    this.#paused = value;
+    document.body.dataset.paused = value;
     this.show();
   }
 
@@ -103,7 +110,7 @@ export class View {
   show() {
     const name = this.state;
     const idle = name === "idle";
-    write("state", words(this.#muted && name === "listening" ? "state.muted" : idle && this.#ended ? "state.ended" : `state.${name}`));
+    write("state", words(`state.${this.#felt}`));
     write("recorded-words", words(["listening", "speaking", "reconnecting"].includes(name) ? "recorded.now" : "recorded"));
     write("queue", this.#place ? this.#inLine() : "");
     element("queue").hidden = !this.#place;
@@ -115,7 +122,17 @@ export class View {
       radio.title = radio.parentElement.title = idle || radio.checked ? "" : words("mode.locked");
     }
     element("mute").title = words(this.#muted ? "mute.off" : "mute.on");
+    element("pause").title = words(this.#paused ? "pause.off" : "pause.on");
     this.#showLink();
+  }
+
+  /** The state as it is for the user. */
+  get #felt() {
+    const name = this.state;
+    if (name === "idle" && this.#ended) return "ended";
+    if (this.#paused && ["listening", "speaking"].includes(name)) return "paused";
+    if (this.#muted && name === "listening") return document.body.dataset.hold === "true" ? "hold" : "muted";
+    return name;
   }
 
   #inLine() {
