@@ -16,10 +16,15 @@ set(page_files
     composer.js
     connection.js
     controls.js
+    conversation_sound.js
     device_choice.js
     devices.js
     duplex.js
+    earlier.js
+    earlier_list.js
     errors.js
+    farewell.js
+    farewell_worker.js
     files.js
     kept.js
     keys.js
@@ -41,6 +46,7 @@ set(page_files
     units.js
     view.js
     voice_file.js
+    wav.js
     words.js)
 list(TRANSFORM page_files PREPEND "${PROJECT_SOURCE_DIR}/web/" OUTPUT_VARIABLE page_sources)
 set(page_script "${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake")

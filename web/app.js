@@ -5,7 +5,10 @@ import { Composer } from "./composer.js";
 import { Controls } from "./controls.js";
 import { DeviceChoice } from "./device_choice.js";
 import { Duplex } from "./duplex.js";
-import { kept } from "./kept.js";
+import { EarlierList } from "./earlier_list.js";
+import { Farewell } from "./farewell.js";
+import { inFileName, saveFile } from "./files.js";
+import { kept, keptInTab } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { Measures } from "./measures.js";
 import { Orb } from "./orb.js";
@@ -16,12 +19,13 @@ import { View } from "./view.js";
 import { followLanguage, words } from "./words.js";
 
 const ASK_SERVER_MS = 15000;
+const LEFT = "left"; // what it takes to go on after a reload
 
 const element = (id) => document.getElementById(id);
 const settings = new Settings();
 const page = {
   view: new View(showServer),
-  captions: new Captions(element("entries"), element("caption")),
+  captions: new Captions(element("entries"), element("caption"), () => earlier.changed()),
   measures: new Measures(),
   orb: new Orb(element("orb")),
   preview: element("preview"),
@@ -34,6 +38,16 @@ const answers = new Answers({ name: element("model"), knows: element("knows"), i
   chat.ask(text, []);
 });
 let duplex = null;
+const farewell = new Farewell();
+let sound = null; // of the last conversation
+const earlier = new EarlierList(
+  () => ({ mode: mode(), lines: page.captions.lines }),
+  (conversation) => {
+    if (duplex || chat.busy) return;
+    page.captions.load(conversation.lines);
+    chat.remember(conversation.lines);
+  },
+);
 const controls = new Controls(() => duplex, page.view, settings);
 const devices = new DeviceChoice((kind) => duplex?.change(kind));
 
@@ -45,24 +59,58 @@ function toggle() {
   page.view.notice("");
   if (duplex) return duplex.stop();
   if (mode() === "chat") return chat.stop();
+  talk(null);
+}
+
+/** `claim`: of the conversation that goes on. */
+function talk(claim) {
   page.measures.clear();
   devices.stop();
-  duplex = new Duplex(mode(), settings, devices, page, {
+  const on = {
     cameras: (count) => controls.cameras(count),
     source: (name) => controls.from(name),
+    begun: (heard) => {
+      sound = heard;
+      element("save-sound").hidden = false;
+    },
     over: () => {
       duplex = null;
       controls.end();
     },
-  });
+  };
+  duplex = new Duplex(mode(), settings, devices, page, on, claim);
   controls.begin();
 }
 
-/** Whoever closes the page leaves: the slot is for somebody else. */
+/** Whoever closes the page leaves: the slot is for somebody else. Whoever loads it again may go on. */
 function leave({ persisted }) {
   if (persisted) return; // the page may come back as it is
-  duplex?.stop();
+  earlier.keep();
+  const claim = duplex?.claim;
+  if (claim && farewell.leave({ session: claim.session, ...duplex.way })) {
+    keptInTab.set(LEFT, JSON.stringify({ ...claim, id: earlier.id, at: Date.now() }));
+  } else {
+    duplex?.stop();
+  }
   chat.leave();
+}
+
+/** Offers to go on with the conversation that was running when the page was loaded again, for as long as the server waits. */
+function offerToGoOn() {
+  const left = JSON.parse(keptInTab.get(LEFT) ?? "null");
+  keptInTab.set(LEFT, "null");
+  if (!left || !farewell.isBack(left.session, Date.now() - left.at)) return;
+  const remaining = () => left.seconds - (Date.now() - left.at) / 1000;
+  const withdraw = setTimeout(() => page.view.notice(""), remaining() * 1000);
+  const goOn = () => {
+    clearTimeout(withdraw);
+    page.view.notice("");
+    if (duplex || chat.busy) return;
+    document.querySelector(`[name=mode][value=${left.mode}]`).click();
+    earlier.open(left.id);
+    talk({ ...left, seconds: remaining() });
+  };
+  page.view.notice(words("again"), { words: words("again.go_on"), run: goOn });
 }
 
 function interrupt() {
@@ -83,6 +131,14 @@ function clear() {
   chat.stop();
   chat.forget();
   page.captions.clear();
+  earlier.begin();
+  if (duplex) return;
+  sound = null;
+  element("save-sound").hidden = true;
+}
+
+function saveSound() {
+  saveFile(sound.toWav(), `parley-${inFileName(new Date())}.wav`);
 }
 
 async function showServer() {
@@ -109,6 +165,7 @@ element("start").addEventListener("click", toggle);
 element("cancel").addEventListener("click", () => chat.stop());
 element("interrupt").addEventListener("click", interrupt);
 element("save").addEventListener("click", () => page.captions.save());
+element("save-sound").addEventListener("click", saveSound);
 element("clear").addEventListener("click", clear);
 element("notice-close").addEventListener("click", () => page.view.notice(""));
 const pressed = {
@@ -136,8 +193,10 @@ followLanguage(element("language"), () => {
   answers.show();
   controls.show();
   devices.show();
+  earlier.show();
   showServer();
 });
 window.addEventListener("pagehide", leave);
+offerToGoOn();
 for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
 setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);

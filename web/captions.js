@@ -3,6 +3,7 @@ import { Transcript } from "./transcript.js";
 import { atTime, inNumbers, inTime, words } from "./words.js";
 
 const SHOWN = 220; // characters of the live caption
+const KINDS = ["user", "user unwritten", "model", "model broken", "event"];
 const NEAR_END = 24; // pixels: who reads the newest goes on reading the newest
 
 /** The transcript on the page, and the line of it that is spoken now. */
@@ -14,9 +15,13 @@ export class Captions {
   #urls = []; // of the pictures in the list
   #atEnd = true; // the newest is in sight
 
-  constructor(list, line) {
+  #onChange;
+
+  /** `onChange` is called when there is more to keep. */
+  constructor(list, line, onChange = () => {}) {
     this.#list = list;
     this.#line = line;
+    this.#onChange = onChange;
     let height = 0;
     list.addEventListener("scroll", () => {
       if (list.clientHeight === height) this.#atEnd = list.scrollHeight - list.scrollTop - height < NEAR_END; // else the list moved, not the user
@@ -56,10 +61,11 @@ export class Captions {
     this.event(text);
   }
 
-  begin() {
+  /** A conversation begins, or goes on, as `said`. */
+  begin(said) {
     this.#line.textContent = "";
     this.#line.classList.remove("broken");
-    this.event(words("event.begins"));
+    this.event(said);
   }
 
   /** A piece of what the model says; pieces of one response stand together. */
@@ -72,6 +78,7 @@ export class Captions {
     }
     this.#line.classList.remove("broken");
     this.#open.entry.text += text;
+    this.#onChange();
     this.#open.said.textContent = this.#open.entry.text.trimStart();
     this.#line.append(text); // a screen reader reads what is new
     while (this.#line.textContent.length > SHOWN && this.#line.childNodes.length > 1) this.#line.firstChild.remove();
@@ -82,7 +89,10 @@ export class Captions {
   broken() {
     this.#line.classList.add("broken");
     this.#open?.said.parentElement.classList.add("broken");
-    if (this.#open) this.#open.entry.text += " …";
+    if (this.#open) {
+      this.#open.entry.text += " …";
+      this.#open.entry.kind = "model broken";
+    }
     this.endTurn();
   }
 
@@ -99,6 +109,19 @@ export class Captions {
     this.endTurn();
   }
 
+  get lines() {
+    return this.#transcript.lines;
+  }
+
+  /** Lines that were kept, in place of those here. */
+  load(lines) {
+    this.clear();
+    for (const { at, who, kind, text } of lines) {
+      const { said } = this.#add(String(who), KINDS.includes(kind) ? kind : "event", String(text), new Date(at));
+      said.textContent = said.textContent.trim();
+    }
+  }
+
   save() {
     if (!this.#transcript.empty) this.#transcript.save();
   }
@@ -108,7 +131,8 @@ export class Captions {
   }
 
   #add(who, kind, text, at) {
-    const { entry, place } = this.#transcript.add(who, text, at);
+    const { entry, place } = this.#transcript.add(who, kind, text, at);
+    this.#onChange();
     const item = document.createElement("li");
     item.className = kind;
     if (who) {

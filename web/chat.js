@@ -69,6 +69,19 @@ export class Chat {
     if (this.#playback) this.#playback.volume = value;
   }
 
+  /** What was said before, as lines of a transcript: the next turn goes on from there. */
+  remember(lines) {
+    this.#messages = [];
+    const roles = { user: "user", model: "assistant", "model broken": "assistant" };
+    for (const { kind, text } of lines) {
+      const role = roles[kind];
+      if (!role || !text.trim()) continue;
+      if (role === (this.#messages.at(-1)?.role ?? "assistant")) this.#messages.pop(); // a question that was not answered
+      if (role === "user" || this.#messages.length) this.#messages.push({ role, content: text });
+    }
+    if (this.#messages.at(-1)?.role === "user") this.#messages.pop();
+  }
+
   /** Nothing of what was said holds any more. */
   forget() {
     this.#messages = [];

@@ -1,6 +1,7 @@
 import { toSamples } from "./base64.js";
 import { Camera } from "./camera.js";
 import { Connection, NO_PLACE } from "./connection.js";
+import { ConversationSound } from "./conversation_sound.js";
 import { countCameras, keepAwake, openDevices, openMicrophone } from "./devices.js";
 import { wordsForDevice, wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
 import { Microphone } from "./microphone.js";
@@ -15,7 +16,8 @@ const PLAYBACK_WATCH_MS = 100;
 /**
  * One conversation by voice, with or without a camera: a second of sound out, a decision of the model back. Made when the user starts.
  * `devices` are the user's choice. `on` holds cameras(count), called when there is a picture and whenever the number changes, source(name), called when
- * the pictures come from the "camera", from the "screen", are "off" or "gone" for good, and over(), called last.
+ * the pictures come from the "camera", from the "screen", are "off" or "gone" for good, begun(sound) with
+ * what will be heard, and over(), called last. `claim`, from before a reload, goes on with that conversation.
  */
 export class Duplex {
   #mode;
@@ -34,7 +36,9 @@ export class Duplex {
   #microphone;
   #camera;
   #playback;
-  #clock = new SoundClock();
+  #clock;
+  #claim; // of the conversation that this one goes on with, or null
+  #sound = null;
   #began = null; // when the session did: a date
   #units = new Units((samples) => this.#send(samples, false));
   #queue = Promise.resolve(); // units leave in order, though pictures take their time
@@ -47,7 +51,9 @@ export class Duplex {
   #spoke = false; // something came in this step that is not `listen`
   #ticker;
 
-  constructor(mode, settings, devices, page, on) {
+  constructor(mode, settings, devices, page, on, claim = null) {
+    this.#claim = claim;
+    this.#clock = new SoundClock(claim?.received);
     this.#mode = mode;
     this.#settings = settings;
     this.#devices = devices;
@@ -55,7 +61,7 @@ export class Duplex {
     this.#on = on;
     page.view.state = "connecting";
     if (settings.aloud) {
-      this.#playback = new Playback(() => this.#settle());
+      this.#playback = new Playback(() => this.#settle(), (samples) => this.#sound?.played(samples, performance.now()));
       this.#playback.volume = settings.volume;
       if (devices.speaker) this.#playback.speaker = devices.speaker;
     }
@@ -100,7 +106,17 @@ export class Duplex {
       goAway: wanted((event) => this.#page.view.notice(wordsForGoAway(event))),
       error: wanted((error) => this.#complain(error)),
       closed: (how) => this.#closed(how),
-    });
+    }, this.#claim);
+  }
+
+  /** What it takes to go on after a reload of the page; null where it cannot be. */
+  get claim() {
+    const claim = this.#live ? this.#connection.claim : null;
+    return claim && { ...claim, mode: this.#mode, received: this.#clock.received };
+  }
+
+  get way() {
+    return this.#connection.way;
   }
 
   set muted(value) {
@@ -194,19 +210,26 @@ export class Duplex {
   }
 
   #resumed() {
+    if (this.#claim && !this.#live) this.#takeUp(words("event.goes_on"));
     this.#away = false;
     this.#page.view.link = true;
     this.#show(this.#turn.open || this.#playback?.busy ? "speaking" : "listening");
   }
 
   #begin({ recording_id }) {
-    this.#live = true;
     this.#page.view.link = true;
     this.#page.view.state = "listening";
-    this.#page.captions.begin();
-    this.#began = new Date(); // after the line that says so
+    this.#takeUp(words("event.begins"));
     this.#page.view.recorded = recording_id !== undefined;
     if (recording_id) this.#page.captions.event(words("event.recorded"));
+  }
+
+  #takeUp(said) {
+    this.#live = true;
+    this.#page.captions.begin(said);
+    this.#began = new Date(); // after the line that says so
+    this.#sound = new ConversationSound(performance.now());
+    this.#on.begun(this.#sound);
   }
 
   #look(stream, facing) {
@@ -241,7 +264,9 @@ export class Duplex {
     this.#devices.hear(block);
     if (this.#paused) return;
     if (!this.#playback?.busy) this.#page.orb.hear(block);
-    if (this.#live) this.#units.push(block);
+    if (!this.#live) return;
+    this.#sound.heard(block, performance.now());
+    this.#units.push(block);
   }
 
   #send(samples, force) {

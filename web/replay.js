@@ -2,8 +2,9 @@ import { saveFile } from "./files.js";
 import { keptInTab } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { ReplayPlayer } from "./replay_player.js";
-import { asHeard, layOut, readWav, titleOf } from "./replay_timeline.js";
+import { asHeard, layOut, titleOf } from "./replay_timeline.js";
 import { followTheme } from "./theme.js";
+import { readWav } from "./wav.js";
 import { followLanguage, inLength, inTime, onDate, words, wordsOf } from "./words.js";
 
 const element = (id) => document.getElementById(id);

@@ -123,14 +123,6 @@ function find(value, name) {
   return Object.values(value).flatMap((inner) => find(inner, name));
 }
 
-/** The samples of a mono PCM16 file with a plain header, as the server writes it. */
-export function readWav(bytes) {
-  const view = new DataView(bytes);
-  const samples = new Float32Array(view.getUint32(40, true) / 2);
-  for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(44 + 2 * i, true) / 32768;
-  return { rate: view.getUint32(24, true), samples };
-}
-
 /** The track as it was heard, silence and all. */
 export function asHeard({ rate, samples }, pieces, seconds) {
   const track = new Float32Array(Math.ceil(seconds * rate) + 1);

@@ -4,7 +4,16 @@ const KEPT = 180; // pieces: a turn of half a minute may be written down half a 
 /** Knows when the sound was heard that a session has received. A session's own clock counts only that: it stands still where nothing is sent. */
 export class SoundClock {
   #pieces = []; // {from, at}: where in the received sound a piece begins, in ms, and the time at which it began
-  #received = 0; // ms
+  #received; // ms
+
+  /** `received` has been heard before, who knows when. */
+  constructor(received = 0) {
+    this.#received = received;
+  }
+
+  get received() {
+    return this.#received;
+  }
 
   /** So many samples went out, the last of which was heard at `end`, in ms since 1970. */
   sent(samples, end) {

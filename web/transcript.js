@@ -6,8 +6,8 @@ export class Transcript {
   #entries = [];
 
   /** A new entry, whose `text` may grow, and its place among the others: in the order of time. `who` is empty for what merely happened. */
-  add(who, text = "", at = new Date()) {
-    const entry = { at, who, text };
+  add(who, kind, text = "", at = new Date()) {
+    const entry = { at, who, kind, text };
     const place = this.#entries.findLastIndex((other) => other.at <= at) + 1;
     this.#entries.splice(place, 0, entry);
     return { entry, place };
@@ -15,6 +15,11 @@ export class Transcript {
 
   clear() {
     this.#entries = [];
+  }
+
+  /** As the browser can keep it: {at, who, kind, text}, `at` in ms since 1970. */
+  get lines() {
+    return this.#entries.map(({ at, ...line }) => ({ at: +at, ...line }));
   }
 
   get empty() {

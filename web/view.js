@@ -100,10 +100,13 @@ export class View {
     element("clock").textContent = "";
   }
 
-  /** Words that stay until they are closed or the next ones come; none = nothing to say. */
-  notice(said) {
+  /** Words that stay until they are closed or the next ones come; none = nothing to say. `action` is {words, run}: a button beside them. */
+  notice(said, action = null) {
     element("notice-words").textContent = said;
     element("notice").hidden = !said;
+    element("notice-action").hidden = !action;
+    element("notice-action").textContent = action?.words ?? "";
+    element("notice-action").onclick = action?.run ?? null;
   }
 
   /** Everything in the present language. */
