@@ -3,6 +3,10 @@ set(page_files
     index.html
     replay.html
     icon.png
+    icon_192.png
+    icon_512.png
+    icon_masked.png
+    parley.webmanifest
     parts.css
     replay.css
     style.css
@@ -28,6 +32,7 @@ set(page_files
     files.js
     kept.js
     keys.js
+    markdown.js
     measures.js
     microphone.js
     microphone_worklet.js
@@ -41,6 +46,7 @@ set(page_files
     server.js
     settings.js
     sound_clock.js
+    stereo.js
     theme.js
     transcript.js
     units.js

@@ -1,4 +1,5 @@
 import { toBytes } from "./base64.js";
+import { rendered } from "./markdown.js";
 import { Transcript } from "./transcript.js";
 import { atTime, inNumbers, inTime, words } from "./words.js";
 
@@ -79,7 +80,7 @@ export class Captions {
     this.#line.classList.remove("broken");
     this.#open.entry.text += text;
     this.#onChange();
-    this.#open.said.textContent = this.#open.entry.text.trimStart();
+    this.#open.said = show(this.#open.said, this.#open.entry.text.trimStart());
     this.#line.append(text); // a screen reader reads what is new
     while (this.#line.textContent.length > SHOWN && this.#line.childNodes.length > 1) this.#line.firstChild.remove();
     this.#follow();
@@ -118,7 +119,7 @@ export class Captions {
     this.clear();
     for (const { at, who, kind, text } of lines) {
       const { said } = this.#add(String(who), KINDS.includes(kind) ? kind : "event", String(text), new Date(at));
-      said.textContent = said.textContent.trim();
+      if (kind.startsWith("model")) show(said, String(text).trim());
     }
   }
 
@@ -159,4 +160,18 @@ export class Captions {
     this.#urls.push(image.src);
     return image;
   }
+}
+
+/** Writes what the model said into its element, or into one in its place that has what the text asks for. */
+function show(said, text) {
+  const element = rendered(text);
+  if (!element && said.tagName === "P") {
+    said.textContent = text;
+    return said;
+  }
+  const next = element ?? document.createElement("p");
+  if (element) element.className = "rich";
+  else next.textContent = text;
+  said.replaceWith(next);
+  return next;
 }

@@ -1,5 +1,4 @@
-import { Resampler } from "./resampler.js";
-import { toWav } from "./wav.js";
+import { toStereoWav } from "./stereo.js";
 
 const HEARD_RATE = 16000;
 const PLAYED_RATE = 24000;
@@ -33,9 +32,10 @@ class Track {
     }
   }
 
-  /** One second of it: 16-bit samples, or null for silence. */
-  second(number) {
-    return this.#seconds.get(number) ?? null;
+  /** As a side of a stereo file. */
+  get side() {
+    const samples = (number) => this.#seconds.get(number);
+    return { rate: this.#rate, second: (number) => (samples(number) ? Float32Array.from(samples(number), (sample) => sample / 32767) : null) };
   }
 }
 
@@ -65,20 +65,6 @@ export class ConversationSound {
 
   /** A stereo file: the user on the left, the model on the right. */
   toWav() {
-    const count = Math.ceil(this.seconds * PLAYED_RATE);
-    const both = new Int16Array(2 * count);
-    const up = new Resampler(HEARD_RATE, PLAYED_RATE);
-    const silence = new Float32Array(HEARD_RATE);
-    let at = 0;
-    for (let second = 0; at < count; second++) {
-      const heard = this.#user.second(second);
-      for (const sample of up.process(heard ? Float32Array.from(heard) : silence)) {
-        if (at < count) both[2 * at++] = Math.max(-32768, Math.min(32767, Math.round(sample)));
-      }
-    }
-    for (let second = 0; second * PLAYED_RATE < count; second++) {
-      this.#model.second(second)?.forEach((sample, i) => (both[2 * (second * PLAYED_RATE + i) + 1] = sample)); // beyond the end nothing is written
-    }
-    return toWav(both, 2, PLAYED_RATE);
+    return toStereoWav(this.seconds, this.#user.side, this.#model.side);
   }
 }

@@ -3,6 +3,7 @@ import { keptInTab } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { ReplayPlayer } from "./replay_player.js";
 import { asHeard, layOut, titleOf } from "./replay_timeline.js";
+import { toStereoWav } from "./stereo.js";
 import { followTheme } from "./theme.js";
 import { readWav } from "./wav.js";
 import { followLanguage, inLength, inTime, onDate, words, wordsOf } from "./words.js";
@@ -153,8 +154,11 @@ function lineItem(line) {
   const { start, who, pictures } = line;
   const item = document.createElement("li");
   item.dataset.start = start;
-  const time = document.createElement("time");
+  const time = document.createElement("button"); // the keyboard's way to it; the whole line is the mouse's
+  time.type = "button";
+  time.className = "at";
   time.textContent = inLength(start);
+  item.addEventListener("click", () => seek(start));
   const said = document.createElement("div");
   said.textContent = SAID[who](line);
   item.append(time, said);
@@ -251,6 +255,17 @@ const save = guarded(async (name) => {
   saveFile(await (await fileOf(id, name)).blob(), `${id}-${name}`);
 });
 
+async function seek(seconds) {
+  await open?.player.seek(seconds);
+  paint();
+}
+
+/** As it was heard, silence and all: the person on the left, the model on the right. */
+function saveBoth() {
+  const side = ({ rate, samples }) => ({ rate, second: (n) => (n * rate < samples.length ? samples.subarray(n * rate, (n + 1) * rate) : null) });
+  saveFile(toStereoWav(open.laid.seconds, ...open.tracks.map(side)), `${open.id}.wav`);
+}
+
 const remove = guarded(async () => {
   await ask(`sessions/${encodeURIComponent(open.id)}`, { method: "DELETE" });
   close();
@@ -258,10 +273,15 @@ const remove = guarded(async () => {
 });
 
 element("play").addEventListener("click", toggle);
-element("position").addEventListener("input", async () => {
-  await open?.player.seek(+element("position").value);
-  paint();
+element("position").addEventListener("input", () => seek(+element("position").value));
+const waves = element("waves");
+const seekThere = ({ offsetX }) => open && seek((Math.max(0, Math.min(offsetX, waves.clientWidth)) / waves.clientWidth) * open.laid.seconds);
+waves.addEventListener("pointerdown", (event) => {
+  waves.setPointerCapture(event.pointerId);
+  seekThere(event);
 });
+waves.addEventListener("pointermove", (event) => waves.hasPointerCapture(event.pointerId) && seekThere(event));
+element("both").addEventListener("click", saveBoth);
 element("remove").addEventListener("click", () => confirm(words("replay.sure")) && remove());
 for (const button of document.querySelectorAll("[data-file]")) if (button.type === "button") button.addEventListener("click", () => save(button.dataset.file));
 element("notice-close").addEventListener("click", () => notice(""));

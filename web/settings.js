@@ -16,6 +16,11 @@ export class Settings {
     keep("push-to-talk", "checked", kept);
     keep("key", "value", keptInTab);
     element("voice").addEventListener("change", () => this.#take(element("voice").files[0]));
+    element("forget-voice").addEventListener("click", () => {
+      element("voice").value = "";
+      this.#take();
+      element("voice").focus(); // the button goes
+    });
     element("open-settings").addEventListener("click", () => this.open());
   }
 
@@ -72,6 +77,7 @@ export class Settings {
     if (number !== this.#chosen) return;
     if (read.fault) element("voice").value = "";
     this.#voice = read.base64 ?? null;
+    element("forget-voice").hidden = !this.#voice;
     element("voice-state").textContent = read.fault?.message ?? (file ? words("settings.voice.ready", { time: inTime(read.seconds, "second", 1) }) : "");
   }
 }

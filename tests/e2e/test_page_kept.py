@@ -175,3 +175,30 @@ def test_a_browser_without_such_a_worker_leaves_at_once(server, open_page):
     page.until("document.readyState === 'complete' && document.getElementById('server')?.textContent === 'ready'", 10)
     assert not page.text("#notice-words") and page.evaluate("sessionStorage.getItem('parley.left')") in (None, "null")
     wait_for(lambda: not [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "active"], 3)
+
+
+def test_a_replay_is_sought_in_lines_and_waves_and_downloaded_as_one(start_server, open_page, tmp_path):
+    server = start_server("--set", f"record.dir={tmp_path / 'kept'}", "--set", "engine.seed=7")
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 5 && parseFloat(document.getElementById('played').textContent) >= 0.5")
+    stop(page)
+    wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
+    assert page.evaluate("document.getElementById('recorded').innerText").startswith("The server records conversations.")
+    page.click("#recorded a")
+    page.until("document.querySelector('#recordings button')")
+    page.click("#recordings button")
+    page.until("!document.getElementById('player').hidden && document.querySelectorAll('#lines li').length >= 2")
+    position = "+document.getElementById('position').value"
+    last = page.evaluate("+document.querySelector('#lines li:last-child').dataset.start")
+    page.click("#lines li:last-child .at")
+    page.until(f"Math.abs({position} - {last}) < 0.02", 5)
+    page.click("#waves")
+    page.until(f"Math.abs({position} - document.getElementById('position').max / 2) < 0.1", 5)
+    page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path), eventsEnabled=True)
+    page.click("#both")
+    page.until_event("Browser.downloadProgress", state="completed")
+    rate, both = samples(next(tmp_path.glob("sess_*.wav")).read_bytes())
+    assert rate == 24000 and abs(len(both) / rate - page.evaluate("+document.getElementById('position').max")) < 0.01
+    assert np.abs(both[:, 0]).max() > 0.05 and np.abs(both[:, 1]).max() > 0.01
+    page.evaluate("localStorage.clear()")

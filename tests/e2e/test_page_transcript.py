@@ -170,3 +170,60 @@ def test_a_file_is_named_by_the_users_own_time(server, open_page):
     page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Shanghai")
     named = page.evaluate("import('./files.js').then(({ inFileName }) => inFileName(new Date(Date.UTC(2026, 10, 23, 20, 4, 5))))")
     assert named == "2026-11-24_04-04-05"
+
+
+MARKDOWN = """# Capitals
+
+The **capital** of *France* is `Paris`, see [the map](https://maps.example/paris?a=1).
+
+1. one
+2. two **bold *and* slanted**
+
+- a <b>tag</b> & more
+> said
+> twice
+
+```js
+const a = "**not bold**";
+```
+snake_case_name, 2 * 3 * 4, **unfinished"""
+
+
+def test_markdown_is_read(server, open_page):
+    """By elements, never as HTML; what is no markup, or dangerous, stays as it was written."""
+    page = open_page(server, "chat")
+    html = page.evaluate(f"import('./markdown.js').then(({{ rendered }}) => rendered({json.dumps(MARKDOWN)}).innerHTML)")
+    for part in (
+        "<h3>Capitals</h3>",
+        '<p>The <strong>capital</strong> of <em>France</em> is <code>Paris</code>, see <a href="https://maps.example/paris?a=1" target="_blank" rel="noopener noreferrer">the map</a>.</p>',
+        "<ol><li>one</li><li>two <strong>bold <em>and</em> slanted</strong></li></ol>".replace("<ol>", '<ol start="1">'),
+        "<ul><li>a &lt;b&gt;tag&lt;/b&gt; &amp; more</li></ul>",
+        "<blockquote>said\ntwice</blockquote>",
+        '<pre><code>const a = "**not bold**";</code></pre>',
+        "<p>snake_case_name, 2 * 3 * 4, **unfinished</p>",
+    ):
+        assert part in html, html
+    hostile = ["[x](javascript:alert(1))", "<img src=x onerror=alert(1)>", "[x](//evil.example)", "a\n\nb", "plain", "**", "[]()", "`"]
+    assert page.evaluate(f"import('./markdown.js').then(({{ rendered }}) => {json.dumps(hostile)}.map((text) => rendered(text)?.innerHTML ?? null))") == [None] * 8
+    spent = page.evaluate("import('./markdown.js').then(({ rendered }) => { const begin = performance.now(); for (const text of ['*', '**a', '_', '[', '`', '# ', '[a](']) rendered(text.repeat(4000)); return performance.now() - begin; })")
+    assert spent < 3000, "no text takes long"
+
+
+def test_an_answer_with_markup_is_shown_as_it_grows(server, open_page):
+    page = open_page(server, "chat")
+    shown = page.evaluate(
+        """import('./captions.js').then(({ Captions }) => {
+            const list = document.createElement('ol');
+            const captions = new Captions(list, document.createElement('p'));
+            const states = [];
+            for (const piece of ['Some ', '**bo', 'ld**', ' text', '\\n- one\\n- two']) {
+                captions.model('a', piece);
+                states.push(list.querySelector('li').lastElementChild.previousElementSibling.outerHTML);
+            }
+            return [states, captions.lines[0].text];
+        })"""
+    )
+    assert shown[0][:2] == ["<p>Some </p>", "<p>Some **bo</p>"]
+    assert shown[0][3] == '<div class="rich"><p>Some <strong>bold</strong> text</p></div>'
+    assert shown[0][4] == '<div class="rich"><p>Some <strong>bold</strong> text</p><ul><li>one</li><li>two</li></ul></div>'
+    assert shown[1] == "Some **bold** text\n- one\n- two", "what is saved is what was said"
