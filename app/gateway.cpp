@@ -26,7 +26,7 @@ int gateway(const service_flags& flags) {
   prepare_process();
   start_logging(settings);
   auto options = net::options_from(settings);
-  options.model = "parley";
+  options.model.clear(); // that of its workers
   if (!settings.voice.default_wav.empty()) options.voice = [voice = load_default_voice(settings, {})] { return voice; };
 
   service_news news;

@@ -12,8 +12,15 @@ export class Settings {
   constructor() {
     keep("system-prompt", "value", kept);
     keep("aloud", "checked", kept);
+    keep("volume", "value", kept);
+    keep("push-to-talk", "checked", kept);
     keep("key", "value", keptInTab);
     element("voice").addEventListener("change", () => this.#take(element("voice").files[0]));
+    element("forget-voice").addEventListener("click", () => {
+      element("voice").value = "";
+      this.#take();
+      element("voice").focus(); // the button goes
+    });
     element("open-settings").addEventListener("click", () => this.open());
   }
 
@@ -21,6 +28,21 @@ export class Settings {
   onAloud(run) {
     element("aloud").addEventListener("change", () => run(this.aloud));
     run(this.aloud);
+  }
+
+  /** `run` is called whenever the volume was moved. */
+  onVolume(run) {
+    element("volume").addEventListener("input", () => run(this.volume));
+  }
+
+  /** 0 to 1. */
+  get volume() {
+    return +element("volume").value;
+  }
+
+  /** Whether the microphone is open only while a key or button is held. */
+  get pushToTalk() {
+    return element("push-to-talk").checked;
   }
 
   open() {
@@ -55,6 +77,7 @@ export class Settings {
     if (number !== this.#chosen) return;
     if (read.fault) element("voice").value = "";
     this.#voice = read.base64 ?? null;
+    element("forget-voice").hidden = !this.#voice;
     element("voice-state").textContent = read.fault?.message ?? (file ? words("settings.voice.ready", { time: inTime(read.seconds, "second", 1) }) : "");
   }
 }
