@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# packaging/wheel/build.sh [FOLDER]: makes the wheel of parley-server in FOLDER (build/wheel) from the program of build/release, or of PARLEY_BUILD.
+# packaging/wheel/build.sh [FOLDER]: makes the wheel of parley-server in FOLDER (build/wheel)
+# from the program of build/release, which is built first if it is not there, or of PARLEY_BUILD.
 # It holds the Python package of python/, the program and the libraries that it is linked with, the default model, a sample and the settings. LibTorch is the package
 # torch of the version that the program was built with: the wheel asks for it, and the program finds it beside the package by its RPATH. Which systems it fits is what
 # auditwheel finds in its symbols. Equal inputs give equal bytes.
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/build.sh"
 out=${1:-$root/build/wheel}
 build=${PARLEY_BUILD:-$root/build/release}
-cache=${PARLEY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parley}
+cache=$PARLEY_CACHE
 venv=$cache/wheel
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 315532800)}
+[ -x "$build/parley" ] || prepare release parley
 say() { printf 'wheel: %s\n' "$*" >&2; }
 
 # --- The tools ------------------------------------------------------------------------------------------------------------

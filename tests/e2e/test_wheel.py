@@ -50,6 +50,8 @@ def test_it_is_small_and_for_many_systems(wheel):
     glibc = re.fullmatch(rf"parley_server-{re.escape(version)}-py3-none-manylinux_2_(\d+)_x86_64\.whl", wheel.name)
     assert glibc and int(glibc[1]) <= 35, wheel.name
     assert wheel.stat().st_size < MOST_BYTES
+    for page in ("README.md", "docs/install.md"):
+        assert f"pip install ./{wheel.name}" in (ROOT / page).read_text(), f"{page} names another wheel"
 
 
 def test_equal_inputs_give_equal_bytes(wheel, tmp_path):
