@@ -167,6 +167,19 @@ def test_a_session_that_is_over_is_not_resumed(nano):
     asyncio.run(main())
 
 
+def test_another_address_goes_on_with_the_session(nano):
+    """As behind two gateways of which one does not come back."""
+
+    async def main():
+        with Lossy(Address(nano.url)) as first, Lossy(Address(nano.url)) as second:
+            async with parley.Client(first.http, "chat", others=[second.http]) as client:
+                first.cut()
+                assert isinstance(await anext(client), parley.Resumed)
+                assert (await client.ask("What is your name?", generation={"seed": 1})).text == NAME
+
+    asyncio.run(main())
+
+
 def test_without_resumption_a_cut_connection_is_the_end(nano):
     async def main():
         with Lossy(Address(nano.url)) as relay:
