@@ -18,9 +18,6 @@ namespace parley::app {
 
 namespace {
 
-/// Time for the last frames of closed sessions to reach their clients.
-constexpr std::chrono::seconds flush_time{2};
-
 int gateway(const service_flags& flags) {
   const auto settings = settings_from(flags);
   prepare_process();
