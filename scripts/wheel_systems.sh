@@ -45,7 +45,7 @@ try_system() {
   local inside=(chroot "$place" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
   begin=$(date +%s)
   "${inside[@]}" python3 -m venv /opt/venv
-  "${inside[@]}" /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check "/tmp/$(basename "$wheel")" >"$folder/pip.log" 2>&1 || { tail -20 "$folder/pip.log" >&2; return 1; }
+  "${inside[@]}" /opt/venv/bin/pip install --no-cache-dir --progress-bar off --disable-pip-version-check "/tmp/$(basename "$wheel")" >"$folder/pip.log" 2>&1 || { tail -20 "$folder/pip.log" >&2; return 1; }
   echo "systems: $suite: pip install took $(($(date +%s) - begin)) s, $("${inside[@]}" /opt/venv/bin/pip list 2>/dev/null | awk '$1 == "torch" {print "torch " $2}'), \
 $(sed -nE 's/.*Downloading .* \(([0-9.]+ [kMG]B)\)$/\1/p' "$folder/pip.log" | awk '$2 == "GB" {n += $1 * 1000} $2 == "MB" {n += $1} $2 == "kB" {n += $1 / 1000} END {printf "%d MB downloaded", n}'), \
 $(du -sm "$place/opt/venv" | cut -f1) MB on disk"
