@@ -1,5 +1,6 @@
 # cmake -DSOURCE=… -DOUTPUT=… -DVERSION=… -DLIBTORCH=… -DCAF=… -DBUILD=… -P WriteVersion.cmake: defines what `parley
 # --version` prints. The commit is that of the checkout, or of the file COMMIT in sources that scripts/release.sh packed.
+cmake_minimum_required(VERSION 3.25)
 set(COMMIT "of unknown commit")
 if(EXISTS "${SOURCE}/.git")
   execute_process(COMMAND git -C "${SOURCE}" describe --always --abbrev=12 --exclude=* --dirty=+ OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE

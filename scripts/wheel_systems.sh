@@ -6,7 +6,7 @@
 # SYSTEMS_FOLDER=DIR keeps the bare systems in DIR for the next time.
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 [ $# -gt 0 ] || set -- bookworm trixie
-"$root/scripts/setup.sh" image
+command -v debootstrap >/dev/null || "$root/scripts/setup.sh" image
 prepare release parley
 [ "$(id -u)" = 0 ] || exec sudo PARLEY_CACHE="$PARLEY_CACHE" SYSTEMS_FOLDER="${SYSTEMS_FOLDER:-}" "$root/scripts/wheel_systems.sh" "$@"
 cd "$root"
@@ -32,8 +32,9 @@ try_system() {
     for word in ${line#*= }; do
       word=${word#file://}
       if [ -d "$word" ]; then
+        word=$(cut -d/ -f1-3 <<<"$word") # an index names files beside it
         mkdir -p "$place$word"
-        mount --bind "$word" "$place$word"
+        mountpoint -q "$place$word" || mount --bind "$word" "$place$word"
       elif [ -f "$word" ]; then
         mkdir -p "$place$(dirname "$word")"
         cp -L "$word" "$place$word"
@@ -44,9 +45,9 @@ try_system() {
   local inside=(chroot "$place" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
   begin=$(date +%s)
   "${inside[@]}" python3 -m venv /opt/venv
-  "${inside[@]}" /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check "/tmp/$(basename "$wheel")" >"$folder/pip.log" 2>&1 || { tail -20 "$folder/pip.log" >&2; return 1; }
+  "${inside[@]}" /opt/venv/bin/pip install --no-cache-dir --progress-bar off --disable-pip-version-check "/tmp/$(basename "$wheel")" >"$folder/pip.log" 2>&1 || { tail -20 "$folder/pip.log" >&2; return 1; }
   echo "systems: $suite: pip install took $(($(date +%s) - begin)) s, $("${inside[@]}" /opt/venv/bin/pip list 2>/dev/null | awk '$1 == "torch" {print "torch " $2}'), \
-$(sed -nE 's/.*Downloading .* \(([0-9.]+ [kMG]B)\)$/\1/p' "$folder/pip.log" | awk '$2 == "GB" {n += $1 * 1000} $2 == "MB" {n += $1} END {printf "%d MB downloaded", n}'), \
+$(sed -nE 's/.*Downloading .* \(([0-9.]+ [kMG]B)\)$/\1/p' "$folder/pip.log" | awk '$2 == "GB" {n += $1 * 1000} $2 == "MB" {n += $1} $2 == "kB" {n += $1 / 1000} END {printf "%d MB downloaded", n}'), \
 $(du -sm "$place/opt/venv" | cut -f1) MB on disk"
   PARLEY_SYSTEM=$place PARLEY_BINARY=$root/build/release/parley PYTHONDONTWRITEBYTECODE=1 \
     "$PARLEY_CACHE/venv/bin/python" -m pytest -q -p no:cacheprovider tests/e2e/test_wheel_system.py
