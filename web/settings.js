@@ -48,8 +48,10 @@ export class Settings {
     return element("push-to-talk").checked;
   }
 
-  open() {
+  /** `field`: the id of the one that the user came for. */
+  open(field) {
     element("settings").showModal();
+    if (field) element(field).focus();
     this.#onOpen();
   }
 

@@ -100,8 +100,8 @@ def test_a_key_opens_the_door(start_server, open_page, tmp_path):
     page.until("document.getElementById('notice-words').textContent === 'This server asks for an API key: enter yours in the settings, then start again.'")
     page.until(f"{STATE} === 'idle'")
     assert page.evaluate("opened") == 0 and not any(url.startswith("ws") for url in page.asked), "it is told before the microphone is opened"
-    page.press("s", 83)
-    page.click("#key")
+    page.click("#notice-action")
+    assert page.evaluate("document.activeElement.id") == "key"
     page.type("open-barley")
     page.click("#settings .primary")
     page.click("#start")

@@ -146,7 +146,7 @@ def test_the_newest_stays_in_sight(server, open_page):
     page.click("#details summary")
     page.until("document.getElementById('latency').checkVisibility()", 5)
     page.until(f"{seen} < 2", 5)
-    page.evaluate("document.getElementById('entries').scrollTop = 0, new Promise((done) => setTimeout(done, 100))")
+    page.evaluate("new Promise((done) => { const list = document.getElementById('entries'); list.addEventListener('scroll', () => done(), { once: true }); list.scrollTop = 0; })")
     page.click("#details summary")
     page.until("!document.getElementById('latency').checkVisibility()", 5)
     assert page.evaluate("document.getElementById('entries').scrollTop") == 0
