@@ -199,4 +199,4 @@ followLanguage(element("language"), () => {
 window.addEventListener("pagehide", leave);
 offerToGoOn();
 for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
-setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);
+setInterval(() => document.visibilityState === "visible" && !page.view.linked && showServer(), ASK_SERVER_MS);
