@@ -22,7 +22,7 @@ const ASK_SERVER_MS = 15000;
 const LEFT = "left"; // what it takes to go on after a reload
 
 const element = (id) => document.getElementById(id);
-const settings = new Settings();
+const settings = new Settings(() => devices.list());
 const page = {
   view: new View(showServer),
   captions: new Captions(element("entries"), element("caption"), () => earlier.changed()),
@@ -199,4 +199,4 @@ followLanguage(element("language"), () => {
 window.addEventListener("pagehide", leave);
 offerToGoOn();
 for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
-setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);
+setInterval(() => document.visibilityState === "visible" && !page.view.linked && showServer(), ASK_SERVER_MS);

@@ -28,7 +28,6 @@ export class DeviceChoice {
     element("try").addEventListener("click", () => (this.#trial ? this.stop() : this.#try()));
     element("settings").addEventListener("close", () => this.stop());
     navigator.mediaDevices?.addEventListener("devicechange", () => this.list());
-    this.list();
   }
 
   get microphone() {
@@ -43,8 +42,9 @@ export class DeviceChoice {
     return kept.get("camera") ?? "";
   }
 
-  /** What is there now; browsers tell names only once a device was opened. */
+  /** What is there now, while the settings are open; browsers tell names only once a device was opened. */
   async list() {
+    if (!element("settings").open) return;
     const found = (await navigator.mediaDevices?.enumerateDevices().catch(() => [])) ?? [];
     for (const [name, kind] of Object.entries(KINDS)) {
       const devices = found.filter((device) => device.kind === kind && device.deviceId && device.deviceId !== "default");

@@ -73,7 +73,7 @@ export class Duplex {
     const missing = await whatIsMissing(this.#settings.key);
     if (this.#over) return;
     if (missing) {
-      this.#page.view.notice(missing);
+      this.#page.view.notice(missing.words, missing.key ? { words: words("settings"), run: () => this.#settings.open("key") } : null);
       return this.#end();
     }
     try {

@@ -69,8 +69,9 @@ export class EarlierList {
   #item({ id, mode, lines }) {
     const button = document.createElement("button");
     button.type = "button";
-    const said = lines.find(({ kind, text }) => kind === "user" && text.trim()) ?? lines.find(({ kind }) => kind !== "event") ?? lines[0];
-    const text = said.text.trim();
+    const first = (...kinds) => lines.find((line) => kinds.includes(line.kind) && line.text.trim());
+    const said = first("user") ?? first("model", "model broken") ?? lines.find(({ kind }) => kind !== "event") ?? lines[0];
+    const text = String(said.text).trim();
     button.textContent = text.length > LONGEST_TITLE ? `${text.slice(0, LONGEST_TITLE).trimEnd()}…` : text;
     const when = document.createElement("small");
     when.textContent = words("earlier.when", { time: onDate(new Date(lines[0].at)), mode: words(`mode.${mode}`) });

@@ -22,19 +22,19 @@ export async function askServer() {
   }
 }
 
-/** What would keep a conversation from beginning, in words that say what to do about it; empty if nothing is known. */
+/** What would keep a conversation from beginning: {words, key}, which say what to do about it; null if nothing is known. `key`: one has to be entered. */
 export async function whatIsMissing(key) {
   const server = await askServer();
-  if (server.gone) return words("missing.server", { host: location.host });
-  if (server.key_required && !key) return words("missing.key");
-  if (server.name_allowed === false) return words("missing.name", { name: location.hostname });
-  return server.ready ? "" : words("server.absent", { why: server.why });
+  if (server.gone) return { words: words("missing.server", { host: location.host }) };
+  if (server.key_required && !key) return { words: words("missing.key"), key: true };
+  if (server.name_allowed === false) return { words: words("missing.name", { name: location.hostname }) };
+  return server.ready ? null : { words: words("server.absent", { why: server.why }) };
 }
 
 /** Why there was not even a connection: browsers do not tell pages. */
 export async function whyRefused(key) {
   const missing = await whatIsMissing(key);
-  if (missing) return missing;
+  if (missing) return missing.words;
   if (!key) return words("server.refused");
   const answer = await fetch("sessions", { cache: "no-store", headers: { Authorization: `Bearer ${key}` } }).catch(() => null);
   return words(answer?.status === 401 ? "missing.right_key" : "server.refused");

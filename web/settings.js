@@ -7,9 +7,12 @@ const element = (id) => document.getElementById(id);
 /** What the user has chosen for conversations to come. Prompt and switches outlive the tab, the key does not, the voice not even a reload. */
 export class Settings {
   #voice = null;
+  #onOpen;
   #chosen = 0; // files so far: a slow one is not to replace a later one
 
-  constructor() {
+  /** `onOpen` is called when the user looks at them. */
+  constructor(onOpen) {
+    this.#onOpen = onOpen;
     keep("system-prompt", "value", kept);
     keep("aloud", "checked", kept);
     keep("volume", "value", kept);
@@ -45,8 +48,11 @@ export class Settings {
     return element("push-to-talk").checked;
   }
 
-  open() {
+  /** `field`: the id of the one that the user came for. */
+  open(field) {
     element("settings").showModal();
+    if (field) element(field).focus();
+    this.#onOpen();
   }
 
   get prompt() {

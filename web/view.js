@@ -82,6 +82,11 @@ export class View {
     this.#showLink();
   }
 
+  /** Whether a running session's connection tells how the server is. */
+  get linked() {
+    return this.#link !== null;
+  }
+
   /** What the server says to who asks; a running session's own connection counts for more. */
   server({ ready, words: said, recording }) {
     if (recording !== undefined) this.recorded = recording;

@@ -110,7 +110,7 @@ const WORDS = {
   "spoke": ["you spoke, {time}", "您说了 {time}的话"],
   "event.begins": ["the conversation begins", "对话开始"],
   "event.goes_on": ["the conversation goes on", "对话继续"],
-  "event.ends": ["the conversation has ended, {length}", "对话已结束，{length}"],
+  "event.ends": ["ended after {length}", "对话已结束，{length}"],
   "event.recorded": ["the server records this conversation", "服务器正在录制这次对话"],
   "event.interrupted": ["interrupted", "已打断"],
   "pictures.sent": ["[pictures: {count}]", "[图片：{count}]"],

@@ -100,8 +100,8 @@ def test_a_key_opens_the_door(start_server, open_page, tmp_path):
     page.until("document.getElementById('notice-words').textContent === 'This server asks for an API key: enter yours in the settings, then start again.'")
     page.until(f"{STATE} === 'idle'")
     assert page.evaluate("opened") == 0 and not any(url.startswith("ws") for url in page.asked), "it is told before the microphone is opened"
-    page.press("s", 83)
-    page.click("#key")
+    page.click("#notice-action")
+    assert page.evaluate("document.activeElement.id") == "key"
     page.type("open-barley")
     page.click("#settings .primary")
     page.click("#start")
@@ -218,3 +218,19 @@ def test_no_words_of_the_browser_or_the_server_are_in_the_chinese_page(server, o
     known = r"https|localhost|ssh|tls|auto|-L|server\\.names|API|IP"
     assert [text for text in said if re.search("[A-Za-z]{2}", re.sub(known, "", text))] == []
     page.evaluate("localStorage.clear()")
+
+
+def test_a_running_session_asks_nothing_besides(server, open_page):
+    """Its own connection tells how the server is: while that is lost, no other request fails, too."""
+    page = open_page(server, "audio")
+    page.call("Page.addScriptToEvaluateOnNewDocument", source="window.setInterval = ((real) => (run, ms) => real(run, Math.min(ms, 200)))(window.setInterval)")
+    page.call("Page.reload")
+    page.until("document.readyState === 'complete' && document.getElementById('server')?.textContent === 'ready'", 10)
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 1")
+    page.evaluate("window.asked = 0; window.fetch = ((real) => (...what) => (asked++, real(...what)))(window.fetch)")
+    more = number(page, "answered") + 2
+    page.until(f"+document.getElementById('answered').textContent >= {more}")
+    assert page.evaluate("asked") == 0
+    stop(page)
+    page.until("asked >= 2", 10)

@@ -130,7 +130,7 @@ def test_the_end_is_told_and_escape_only_interrupts_what_speaks(server, open_pag
     assert "interrupted" not in page.text("#entries"), "nobody spoke"
     stop(page)
     assert page.text("#state") == "The conversation has ended"
-    assert page.evaluate("document.querySelector('#entries li:last-child p').textContent").startswith("the conversation has ended, 0:0")
+    assert page.evaluate("document.querySelector('#entries li:last-child p').textContent").startswith("ended after 0:0")
     assert not any(event.get("input", {}).get("force_listen") for event in page.sent)
 
 
@@ -146,7 +146,7 @@ def test_the_newest_stays_in_sight(server, open_page):
     page.click("#details summary")
     page.until("document.getElementById('latency').checkVisibility()", 5)
     page.until(f"{seen} < 2", 5)
-    page.evaluate("document.getElementById('entries').scrollTop = 0, new Promise((done) => setTimeout(done, 100))")
+    page.evaluate("new Promise((done) => { const list = document.getElementById('entries'); list.addEventListener('scroll', () => done(), { once: true }); list.scrollTop = 0; })")
     page.click("#details summary")
     page.until("!document.getElementById('latency').checkVisibility()", 5)
     assert page.evaluate("document.getElementById('entries').scrollTop") == 0
