@@ -10,7 +10,7 @@
 
 namespace parley::inference::testing {
 
-/// The embedded model on the pretend device, and the work of one call of each stage for so many sessions.
+/// The embedded models on the pretend device, and the work of one call of each stage for so many sessions.
 class staged_model {
 public:
   staged_model();
@@ -37,14 +37,21 @@ public:
   /// the last of its turn.
   device_work window(int sessions, windows of) const;
 
-  /// The same with the original vocoder, of a test model.
+  /// The same of the trained model, whose vocoder is the original one.
   device_work original_window(int sessions, windows of) const;
 
 private:
   std::unique_ptr<const thinker> thinks_, thinks_in_halves_;
-  std::unique_ptr<const talker> speaks_;
-  std::unique_ptr<const speech::token2wav> original_;
-  std::shared_ptr<const speech::voice> voice_, original_voice_;
+  /// A talker and a voice that it has prepared.
+  struct speaker {
+    std::unique_ptr<const talker> by;
+    std::shared_ptr<const speech::voice> voice;
+
+    explicit speaker(const char* folder);
+    device_work window(int sessions, windows of) const;
+  };
+
+  speaker speaks_, speaks_as_before_;
 };
 
 } // namespace parley::inference::testing
