@@ -12,6 +12,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <string_view>
 
 // Which cards hold how many sessions, by the sizes of the published model: its networks without their numbers.
 using namespace parley::inference;
@@ -24,14 +25,17 @@ constexpr std::int64_t voice_rows =
     302; // of HT_ref_audio.wav, 6.02 s: the published model's voice where none is chosen
 const at::Device gpu(at::kCUDA, 0);
 
-/// Tensors of these shapes, which take no memory, but for those that are multiplied when a network is made.
+/// Tensors of these shapes, which take no memory; those with weight norm as they are once it is folded in.
 speech::tensor_map shapes_of(std::span<const init::planned_tensor> planned, const std::string& prefix) {
   speech::tensor_map made("published sizes");
-  for (const auto& tensor : planned)
-    if (tensor.name.starts_with(prefix))
-      made.put(
-          tensor.name.substr(prefix.size()),
-          at::empty(tensor.shape, tensor.name.find(".parametrizations.") == tensor.name.npos ? at::kMeta : at::kCPU));
+  constexpr std::string_view gain = ".parametrizations.weight.original0",
+                             direction = ".parametrizations.weight.original1";
+  for (const auto& tensor : planned) {
+    if (!tensor.name.starts_with(prefix) || tensor.name.ends_with(gain)) continue;
+    auto name = tensor.name.substr(prefix.size());
+    if (name.ends_with(direction)) name.replace(name.size() - direction.size(), direction.size(), ".weight");
+    made.put(name, at::empty(tensor.shape, at::TensorOptions(at::kMeta)));
+  }
   return made;
 }
 

@@ -32,17 +32,16 @@ submit_turn asked() {
   return turn;
 }
 
-/// What calls of the function `f` obey.
-std::shared_ptr<const json_grammar> grammar_of_calls() {
-  const std::vector<json_grammar::form> forms{
-      {"<tool_call>\n{\"name\": \"f\", \"arguments\": ", "", "}\n</tool_call>"}};
-  return std::make_shared<const json_grammar>(forms);
-}
-
 submit_turn with_tools() {
   auto turn = asked();
   turn.tools.emplace_back();
   return turn;
+}
+
+std::shared_ptr<const json_grammar> any_call() {
+  const std::vector<json_grammar::form> forms{
+      {"<tool_call>\n{\"name\": \"f\", \"arguments\": ", "", "}\n</tool_call>"}};
+  return std::make_shared<const json_grammar>(forms);
 }
 
 /// An answer, what its tokens are drawn with, and what a client has been told.
@@ -138,7 +137,7 @@ TEST_CASE("calls are told apart from the text, in pieces if these are wanted") {
   for (const auto pieces : {false, true}) {
     auto turn = with_tools();
     turn.call_pieces = pieces;
-    told_answer calling(turn, {false, grammar_of_calls()});
+    told_answer calling(turn, {false, any_call()});
     calling.say(std::string("well ") + call);
     calling.take(ids().terminators.at(1));
     CHECK(calling.text == "well");
@@ -232,7 +231,7 @@ TEST_CASE("tokens of the text are scored once it is certain, those of a call are
   auto turn = with_tools();
   turn.scored = 2;
   turn.stop = {"four"};
-  told_answer scored(turn, {false, grammar_of_calls()});
+  told_answer scored(turn, {false, any_call()});
   scored.say("one two");
   const auto scores = scored.of.take_scores();
   CHECK(scores.size() == scored.of.certain());
