@@ -1,5 +1,5 @@
 # cmake --install BUILD --prefix DIR installs the program with its page, the default model, settings, manual,
-# completions and systemd unit.
+# completions and systemd units.
 include(GNUInstallDirs)
 option(PARLEY_INSTALL_LIBTORCH "Install LibTorch's libraries, too, beside the program's own" ON)
 
@@ -35,7 +35,9 @@ install(CODE "
   set(root \"\$ENV{DESTDIR}\${prefix}\")
   set(PARLEY_BIN \"\${prefix}/${CMAKE_INSTALL_BINDIR}\")
   set(PARLEY_ETC \"\${prefix}/${CMAKE_INSTALL_SYSCONFDIR}/parley\")
-  configure_file(\"${PROJECT_SOURCE_DIR}/packaging/parley.service.in\" \"\${root}/lib/systemd/system/parley.service\" @ONLY)
+  foreach(unit IN ITEMS parley parley-gateway parley-worker)
+    configure_file(\"${PROJECT_SOURCE_DIR}/packaging/\${unit}.service.in\" \"\${root}/lib/systemd/system/\${unit}.service\" @ONLY)
+  endforeach()
   set(manual \"\${root}/${CMAKE_INSTALL_MANDIR}/man1/parley.1\")
   file(MAKE_DIRECTORY \"\${root}/${CMAKE_INSTALL_MANDIR}/man1\")
   execute_process(COMMAND \"\${CMAKE_COMMAND}\" \"-DBINARY=\${root}/${CMAKE_INSTALL_BINDIR}/parley\" -DPARLEY_VERSION=${PROJECT_VERSION}

@@ -23,6 +23,7 @@ fi
 rm -rf "$folder/run" "$folder/networks"
 mkdir -p "$folder/run" "$folder/networks" /run/containers /run/netns /run/runc
 export TMPDIR=$folder CONTAINERS_CONF=$folder/containers.conf CONTAINERS_STORAGE_CONF=$folder/storage.conf torch
+export DISABLE_HC_SYSTEMD=true # health checks are for those who have systemd
 cat >"$CONTAINERS_STORAGE_CONF" <<EOF
 [storage]
 driver = "overlay"

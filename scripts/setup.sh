@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings a bare Debian 12 to the point where CMake can configure Parley. Safe to run again: a second run takes a moment.
 #   scripts/setup.sh            what building and serving take: compiler, libraries, LibTorch
-#   scripts/setup.sh tests      also what the tests take: Catch2, Chromium, clang-format, clang-tidy, Python packages
+#   scripts/setup.sh tests      also what the tests take: Catch2, Chromium, clang-format, clang-tidy, Python packages, proxies
 #   scripts/setup.sh tsan       as tests, and CAF rebuilt from Debian's source package with ThreadSanitizer
 #   scripts/setup.sh fuzz       as tests, and clang with libFuzzer
 #   scripts/setup.sh image      as tests, and what builds and runs the image of packaging/Dockerfile
@@ -56,15 +56,39 @@ fi
 # --- LibTorch, from the PyTorch wheel; what the tests take of Python; clang-tidy, as Debian's takes three times as long -----
 venv=$cache/venv
 
-# python_packages <list in scripts/> <what to say>: installed once for each state of the list.
+# python_packages <list in scripts/> <what to say> [what is left out without them]: installed once for each state of the list.
 python_packages() {
   local list=$root/scripts/$1 stamp=$venv/.$1 wanted
   wanted=$(sha256sum "$list" | cut -d' ' -f1)
   [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
   say "$2"
   venv_in "$venv"
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$list" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
+  if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$list" >"$cache/pip.log" 2>&1; then
+    tail -20 "$cache/pip.log" >&2
+    [ -n "${3:-}" ] || exit 1
+    say "pip does not find scripts/$1: left out is $3"
+    return 0
+  fi
   echo "$wanted" >"$stamp"
+}
+
+# unpacked_packages: those of packages.unpacked.txt, below $cache/unpacked, once for each state of the list.
+unpacked_packages() {
+  local list=$root/scripts/packages.unpacked.txt stamp=$cache/unpacked/.list wanted work names
+  wanted=$(sha256sum "$list" | cut -d' ' -f1)
+  [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
+  mapfile -t names < <(grep -v '^#' "$list" | awk 'NF {print $1}')
+  say "unpacking ${#names[@]} Debian packages into $cache/unpacked"
+  work=$(mktemp -d "$cache/unpacking.XXXXXX")
+  if (cd "$work" && apt-get -q download "${names[@]}" && for file in *.deb; do dpkg -x "$file" root || exit 1; done) >"$cache/unpacked.log" 2>&1; then
+    rm -rf "$cache/unpacked"
+    mv "$work/root" "$cache/unpacked"
+    echo "$wanted" >"$stamp"
+  else
+    tail -5 "$cache/unpacked.log" >&2
+    say "left out are tests of proxies and of alerts: apt-get finds no packages (apt-get update)"
+  fi
+  rm -rf "$work"
 }
 
 # install_torch [tests]: the build that suits this machine, or PARLEY_TORCH=cpu or cuda. One for GPUs serves CPUs too, so it is kept.
@@ -101,6 +125,8 @@ install_torch() {
 source "$root/scripts/torch_wheel.sh"
 install_torch "${1:-}"
 [ -z "${1:-}" ] || python_packages requirements.tests.txt "installing the Python packages of the tests"
+[ -z "${1:-}" ] || python_packages requirements.packaging.txt "installing helm, for the test of packaging/helm" "that test"
+[ -z "${1:-}" ] || unpacked_packages
 
 # --- CAF with ThreadSanitizer ------------------------------------------------------------------------------------------
 # Debian's libcaf is not instrumented: TSan then either drowns in false reports or, with a suppression, hides our own races.

@@ -87,6 +87,20 @@ def test_it_holds_what_runs_and_no_more(container):
     assert inside("touch", "written") == "" and run("podman", "exec", "parley", "touch", "/opt/parley/written").returncode != 0
 
 
+def test_it_runs_as_any_user():
+    """As OpenShift starts it: a user id that the image does not know, in group 0."""
+    begun = ("podman", "run", "--rm", "--user", "1000690000:0", "--env", "PARLEY_TLS_MODE=auto", "--env", "PARLEY_SERVER_PORT=0", IMAGE)
+    process = subprocess.Popen(begun, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+    try:
+        lines = []
+        while not (lines and lines[-1].startswith("ready https://")):
+            lines.append(process.stdout.readline())
+            assert lines[-1], lines
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
 def test_it_drains_and_ends(container):
     ended = run("podman", "stop", "parley")
     assert ended.returncode == 0 and "SIGKILL" not in ended.stderr, ended.stderr

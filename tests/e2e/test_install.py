@@ -82,11 +82,20 @@ def test_the_manual_tells_all_commands_and_flags(prefix):
 
 
 def test_the_unit_starts_what_was_installed(prefix):
-    unit = prefix / "lib/systemd/system/parley.service"
-    assert f"ExecStart={prefix}/bin/parley serve --config {prefix}/etc/parley/parley.toml\n" in unit.read_text()
+    units = prefix / "lib/systemd/system"
+    for name, command in (("parley", "serve"), ("parley-gateway", "gateway"), ("parley-worker", "worker")):
+        text = (units / f"{name}.service").read_text()
+        assert f"ExecStart={prefix}/bin/parley {command} --config {prefix}/etc/parley/parley.toml\n" in text
+        handed = dict(re.findall(r"^LoadCredential=(\S+):(\S+)$", text, re.M))
+        named = re.findall(r"(PARLEY_[A-Z_]+)=%d/(\S+)", text)
+        assert {file for _, file in named} == set(handed) and bool(handed) == (name != "parley")
+        assert all(path == f"{prefix}/etc/parley/{file}" for file, path in handed.items())
+        environment = os.environ | {variable: f"/run/credentials/{file}" for variable, file in named}
+        shown = run(BINARY, "check-config", prefix / "etc/parley/parley.toml", env=environment)
+        assert shown.returncode == 0 and all(f'= "/run/credentials/{file}"\n' in shown.stdout for file in handed), shown
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd here")
-    checked = run("systemd-analyze", "verify", "--man=no", str(unit))
+    checked = run("systemd-analyze", "verify", "--man=no", *(str(unit) for unit in units.glob("*.service")))
     complaints = [line for line in checked.stderr.splitlines() if "parley" in line]
     assert not complaints, complaints
 

@@ -3,7 +3,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import urllib.request
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import BINARY, ROOT, TINY
 from nodes import wait_until
+from ports import free_port
 from realtime import UNIT, Client, http
 
 SILENCE = np.zeros(UNIT, np.float32)
@@ -107,16 +107,14 @@ def test_the_dashboard_asks_only_for_what_there_is(server):
         assert re.search(rf"^# TYPE {family} ", families, re.M), name
 
 
-def free_port() -> int:
-    """A port below those that the system assigns by itself, so that nobody takes it meanwhile."""
-    for port in range(20000 + os.getpid() % 5000, 32000):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise RuntimeError("no free port")
+def test_the_health_check_of_compose(start_server, tmp_path):
+    server = start_server("--tls", "auto", "--set", f"tls.cert={tmp_path / 'tls.pem'}", "--set", f"tls.key={tmp_path / 'tls.key'}")
+    kind, command = json.loads(re.search(r"^ *test: (\[.*\])$", (ROOT / "packaging/compose.yaml").read_text(), re.M)[1])
+    assert kind == "CMD-SHELL" and "127.0.0.1:8006" in command
+    check = ["sh", "-c", command.replace(":8006", f":{server.port}")]
+    assert subprocess.run(check, timeout=60).returncode == 0
+    assert server.stop() == 0
+    assert subprocess.run(check, timeout=60).returncode != 0
 
 
 def test_health_while_the_model_is_loaded(tmp_path):

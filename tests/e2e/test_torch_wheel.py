@@ -72,6 +72,7 @@ def machine(tmp_path):
         refuses = "" if has_cpu_builds else 'case "$*" in *+cpu) exit 1 ;; esac'
         program(python, f"""for word; do case $word in --no-deps | torch* | nvidia*) echo "$word" >>'{notes}' ;; esac; done\n{refuses}""")
         program(bin / "cmake", "exit 1")
+        program(bin / "apt-get", "exit 1")
         (bin / "nvidia-smi").unlink(missing_ok=True)
         if smi is not None:
             program(bin / "nvidia-smi", f"cat <<'END'\n{smi}END")
