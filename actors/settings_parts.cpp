@@ -20,8 +20,8 @@ std::chrono::milliseconds span_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
-/// The voice in a WAV file as it goes to sessions: float32 at 16 kHz, base64.
-std::string read_voice(const std::string& file) {
+/// The voice in a file of sound as it goes to sessions.
+protocol::pcm read_voice(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   if (!in.good() && !in.eof()) throw config::settings_error("openai.voices: " + file + " cannot be read");
@@ -29,9 +29,7 @@ std::string read_voice(const std::string& file) {
   protocol::base64::append(std::as_bytes(std::span(bytes)), text);
   const auto samples = protocol::decode_sound(text, protocol::voice_seconds, file);
   if (!samples) throw config::settings_error("openai.voices: " + samples.error().message);
-  std::string out;
-  protocol::append_samples(**samples, out);
-  return out;
+  return protocol::clamped(*samples);
 }
 
 } // namespace
