@@ -30,6 +30,9 @@ enum class tls_mode { off, automatic, file };
 /// Which connections speak a dialect of OpenAI's: those that look like it, those that say so, or none.
 enum class openai_door { automatic, explicitly, off };
 
+/// What tells speech from noise in OpenAI's dialects.
+enum class voice_activity { silero, loudness };
+
 /// What answers turns that the server finds (`server_vad`): chat, or a full-duplex session.
 enum class vad_answers { turn, duplex };
 
@@ -129,7 +132,7 @@ struct settings {
     transcription transcribe = transcription::off;
     std::string voices; ///< NAME=FILE, separated by spaces
     int live_barge_in_ms = 600;
-    std::string voice_activity = "silero";
+    config::voice_activity voice_activity = config::voice_activity::silero;
   } openai;
 
   struct {
