@@ -191,7 +191,7 @@ void read_stop(field_reader& in, const field& from, chat_append_event& out) {
     auto text = json::unescape(each.at, max_stop_bytes);
     if (!each.at.is(json::kind::string))
       in.fail(error_code::invalid_payload, each.path, "not a string");
-    else if (check_stop(in, each.path, text ? text->size() : max_stop_bytes + 1))
+    else if (check_stop(in, each.path, text ? text->size() : max_stop_bytes + 1) && text)
       out.stop.push_back(*std::move(text));
   }
 }
