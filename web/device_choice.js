@@ -96,7 +96,7 @@ export class DeviceChoice {
     if (stream.getVideoTracks().length) {
       element("trial").srcObject = stream;
       element("trial").hidden = false;
-      element("trial").play();
+      element("trial").play().catch(() => {}); // it may end before it plays
     }
     this.show();
   }
