@@ -71,7 +71,7 @@ private:
     }
   }
 
-  rt::adapter::time_point now_{std::chrono::hours(1)};
+  parley::protocol::time_point now_{std::chrono::hours(1)};
   std::unique_ptr<rt::adapter> machine_;
   const protocol::server_event answer_;
   std::uint64_t number_ = 0;
@@ -99,7 +99,7 @@ void second(benchmark::State& state, std::unique_ptr<rt::adapter> machine, const
 
 void realtime(benchmark::State& state) {
   rt::origin from;
-  from.accepted = rt::adapter::time_point(std::chrono::hours(1));
+  from.accepted = parley::protocol::time_point(std::chrono::hours(1));
   rt::machine_terms terms;
   terms.longest = terms.duplex_idle = std::chrono::hours(1'000);
   second(state, std::make_unique<rt::machine>(from, terms, counting()), "input_audio_buffer.append",
@@ -111,10 +111,10 @@ void live(benchmark::State& state) {
   namespace lv = protocol::live;
   lv::machine_terms terms;
   terms.longest = std::chrono::hours(1'000);
-  second(
-      state,
-      std::make_unique<lv::machine>(lv::origin{rt::adapter::time_point(std::chrono::hours(1)), 0}, terms, counting()),
-      "session.input_audio.append", R"({"type":"session.start","session":{"model":"parley"}})");
+  second(state,
+         std::make_unique<lv::machine>(lv::origin{parley::protocol::time_point(std::chrono::hours(1)), 0}, terms,
+                                       counting()),
+         "session.input_audio.append", R"({"type":"session.start","session":{"model":"parley"}})");
 }
 BENCHMARK(live)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 

@@ -14,8 +14,8 @@ using conversation::window_mode;
 /// Number format of weights and activations; automatic = bfloat16 for a large model on a GPU, else float32.
 enum class dtype { automatic, float32, bfloat16, float16 };
 
-/// Number format of the talker's networks. mixed: matrices in 8 bits and products in bfloat16 where that saves time, on
-/// the CPU.
+/// Number format of the talker's networks. mixed: on the CPU matrices in 8 bits and products in bfloat16 where that saves
+/// time, on a GPU bfloat16 (`engine.speech_dtype`).
 enum class speech_dtype { float32, mixed };
 
 /// Number format of the language model's matrices; none = the same as `dtype`.

@@ -2,6 +2,7 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/media_check.hpp"
 #include "protocol/codec/message_codec.hpp"
+#include "protocol/codec/number_visitors.hpp"
 #include "protocol/codec/schema_check.hpp"
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/codec/tool_results.hpp"
@@ -206,30 +207,6 @@ void go_through_numbers(Turn& of, Visitor& to) {
   to.number("top_p", 0, 1, of.top_p);
 }
 
-struct number_reader {
-  field_reader& in;
-  const field& from;
-
-  void number(std::string_view name, double least, double most, auto& into) {
-    in.number(field_reader::find(from, {name}), least, most, into);
-  }
-  void integer(std::string_view name, int least, int most, auto& into) {
-    in.integer(field_reader::find(from, {name}), least, most, into);
-  }
-};
-
-struct number_checker {
-  field_reader& in;
-
-  static std::string path(std::string_view name) { return std::string("input.generation.").append(name); }
-  void number(std::string_view name, double least, double most, std::optional<double> value) {
-    if (value) in.check_number(path(name), least, most, *value);
-  }
-  void integer(std::string_view name, int least, int most, std::optional<int> value) {
-    if (value) in.check_integer(path(name), least, most, *value);
-  }
-};
-
 void read_generation(field_reader& in, const field& from, chat_append_event& out) {
   number_reader read{in, from};
   go_through_numbers(out, read);
@@ -377,7 +354,7 @@ void clamp_sounds(std::vector<message>& messages) {
 
 result<chat_append_event> checked(chat_append_event from) {
   field_reader in;
-  number_checker numbers{in};
+  number_checker numbers{in, "input.generation."};
   go_through_numbers(from, numbers);
   check_count_of_stops(in, "input.generation.stop", from.stop.size());
   for (std::size_t i = 0; i < from.stop.size(); ++i)

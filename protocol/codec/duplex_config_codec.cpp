@@ -1,5 +1,7 @@
 #include "protocol/codec/duplex_config_codec.hpp"
 
+#include "protocol/codec/number_visitors.hpp"
+
 #include <array>
 #include <optional>
 #include <string>
@@ -64,28 +66,12 @@ void go_through(Options& of, Visitor& to) {
     to.in.fail(error_code::invalid_payload, to.path("basic_window_low_tokens"), "above basic_window_high_tokens");
 }
 
-struct config_reader {
-  field_reader& in;
-  const field& config;
-
-  field at(std::string_view name) const { return field_reader::find(config, {name}); }
-  std::string path(std::string_view name) const { return at(name).path; }
-  void number(std::string_view name, double least, double most, auto& into) { in.number(at(name), least, most, into); }
-  void integer(std::string_view name, int least, int most, auto& into) { in.integer(at(name), least, most, into); }
+struct config_reader : number_reader {
   void boolean(std::string_view name, bool& into) { in.boolean(at(name), into); }
   void choice(std::string_view name, const auto& words, auto& into) { protocol::choice(in, at(name), words, into); }
 };
 
-struct config_checker {
-  field_reader& in;
-
-  std::string path(std::string_view name) const { return std::string("payload.config.").append(name); }
-  void number(std::string_view name, double least, double most, double value) {
-    in.check_number(path(name), least, most, value);
-  }
-  void integer(std::string_view name, int least, int most, std::optional<int> value) {
-    if (value) in.check_integer(path(name), least, most, *value);
-  }
+struct config_checker : number_checker {
   void boolean(std::string_view, bool) {}
   void choice(std::string_view, const auto&, const auto&) {}
 };
@@ -93,7 +79,7 @@ struct config_checker {
 } // namespace
 
 void read_duplex_config(field_reader& in, const field& config, init_event& into) {
-  config_reader read{in, config};
+  config_reader read{{in, config}};
   go_through(into.config, read);
   in.seed(read.at("seed"), into.seed);
   in.boolean(read.at("unit_responses"), into.unit_responses);
@@ -104,7 +90,7 @@ void read_duplex_config(field_reader& in, const field& config, init_event& into)
 }
 
 void check_duplex_config(field_reader& in, const conversation::duplex_options& config) {
-  config_checker check{in};
+  config_checker check{{in, "payload.config."}};
   go_through(config, check);
 }
 

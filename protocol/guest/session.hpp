@@ -2,6 +2,7 @@
 
 #include "protocol/guest/duplex_feed.hpp"
 #include "protocol/guest/effects.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -14,8 +15,6 @@
 #include <utility>
 
 namespace parley::protocol::guest {
-
-using time_point = std::chrono::steady_clock::time_point;
 
 /// The one session of a guest, as far as all guests deal with it in the same way: it is opened, waits for a slot until a
 /// time, is ready, and is closed; a duplex session is fed with sound and may be cut short. What the session says is read by

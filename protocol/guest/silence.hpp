@@ -1,5 +1,7 @@
 #pragma once
 
+#include "protocol/time_point.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -10,7 +12,6 @@ namespace parley::protocol::guest {
 /// send.
 class silence {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds after{300};
   static constexpr std::chrono::milliseconds step{100};
 

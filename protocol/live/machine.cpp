@@ -321,11 +321,11 @@ realtime::effects machine::tick(time_point now) {
   return take();
 }
 
-std::optional<machine::time_point> machine::silence_due() const {
+std::optional<time_point> machine::silence_due() const {
   return finder_.in_turn() || speaking() ? silence_.due() : std::nullopt;
 }
 
-std::optional<machine::time_point> machine::next_deadline() const {
+std::optional<time_point> machine::next_deadline() const {
   if (ended_) return std::nullopt;
   auto first = origin_.accepted + terms_.longest;
   const auto consider = [&](std::optional<time_point> due) {

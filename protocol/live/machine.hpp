@@ -16,6 +16,7 @@
 #include "protocol/realtime/turn_sound.hpp"
 #include "protocol/realtime/voice_activity.hpp"
 #include "protocol/realtime/voice_map.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -40,13 +41,12 @@ struct machine_terms {
   std::shared_ptr<const realtime::voice_map> voices{}; ///< null = the default voice has all names
   realtime::voice_detection detection = realtime::voice_detection::loudness;
   std::shared_ptr<realtime::owner_budget> owner{}; ///< null = the connection shares its budget with no other
-  std::function<bool(std::chrono::steady_clock::time_point)>
-      may_start{}; ///< whether its owner may start one more session; null = always
+  std::function<bool(time_point)> may_start{};     ///< whether its owner may start one more session; null = always
 };
 
 /// What is known when a client connects.
 struct origin {
-  std::chrono::steady_clock::time_point accepted;
+  time_point accepted;
   std::int64_t accepted_unix_s = 0;
   std::string session{}; ///< JSON of a session of the Realtime API: instructions and voice where the client names none
 };

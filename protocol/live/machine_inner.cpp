@@ -175,7 +175,7 @@ void machine::begin_side_turn() {
   open(mode::chat, {});
 }
 
-std::optional<machine::time_point> machine::remark_due() const {
+std::optional<time_point> machine::remark_due() const {
   if (remarks_.empty() || speaking() || !started_) return std::nullopt;
   const auto& came = remarks_.front().came;
   const auto due = std::max(retry_at_.value_or(came), finder_.in_turn() ? came + most_patience : came);
@@ -183,7 +183,7 @@ std::optional<machine::time_point> machine::remark_due() const {
 }
 
 /// When the duplex session is to be opened again.
-std::optional<machine::time_point> machine::reopening_due() const {
+std::optional<time_point> machine::reopening_due() const {
   if (!started_ || side_turn_) return std::nullopt;
   auto due = retry_at_.value_or(*started_);
   if (inner_.is_open()) {

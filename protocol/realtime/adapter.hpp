@@ -2,6 +2,7 @@
 
 #include "protocol/events.hpp"
 #include "protocol/guest/effects.hpp"
+#include "protocol/time_point.hpp"
 #include "protocol/transcript.hpp"
 
 #include <chrono>
@@ -58,8 +59,6 @@ using effects = std::vector<effect>;
 /// call `tick` when it expires. Never throws for anything that a client can cause. Not thread-safe.
 class adapter {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
-
   adapter() = default;
   virtual ~adapter() = default;
   adapter(const adapter&) = delete;

@@ -108,7 +108,7 @@ transcriber::effects transcriber::tick(time_point now) {
   return take();
 }
 
-std::optional<transcriber::time_point> transcriber::next_deadline() const {
+std::optional<time_point> transcriber::next_deadline() const {
   if (jobs_.empty()) return std::nullopt;
   return std::min(jobs_.front().until, opens_at_.value_or(jobs_.front().until));
 }

@@ -4,6 +4,7 @@
 #include "protocol/events.hpp"
 #include "protocol/guest/effects.hpp"
 #include "protocol/guest/session.hpp"
+#include "protocol/time_point.hpp"
 #include "protocol/transcript.hpp"
 
 #include <chrono>
@@ -25,8 +26,6 @@ namespace parley::protocol {
 /// set one timer to `next_deadline()` and call `tick` when it expires. Not thread-safe.
 class transcriber {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
-
   struct terms {
     std::chrono::milliseconds patience = std::chrono::seconds(20); ///< from the request to the last attempt's end
     std::size_t most_waiting = 4;                                  ///< requests behind the one at work

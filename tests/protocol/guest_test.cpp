@@ -51,7 +51,7 @@ struct fixture {
   }
 
   void open_duplex() {
-    session.open(mode::audio, {}, guest::time_point(8s));
+    session.open(mode::audio, {}, time_point(8s));
     session.begin();
     seen();
   }
@@ -63,12 +63,12 @@ TEST_CASE("guest: a session is opened, waits for a slot until a time, is ready, 
   fixture of;
   CHECK_FALSE(of.session.is_open());
   CHECK_FALSE(of.session.give_up());
-  of.session.open(mode::chat, {}, guest::time_point(8s));
+  of.session.open(mode::chat, {}, time_point(8s));
   CHECK(of.seen() == "open:1 1:init");
   CHECK(of.session.is_chat());
   CHECK_FALSE(of.session.is_duplex());
   CHECK(of.session.waits());
-  CHECK(of.session.give_up() == guest::time_point(8s));
+  CHECK(of.session.give_up() == time_point(8s));
   CHECK(of.session.begin());
   CHECK(of.session.ready());
   CHECK_FALSE(of.session.give_up());
@@ -150,7 +150,7 @@ TEST_CASE("guest: a response that is cut short is not heard to its end") {
 
 TEST_CASE("guest: who sends nothing is silent after a while, a piece at a time") {
   guest::silence silence;
-  const guest::silence::time_point begin(1h);
+  const time_point begin(1h);
   CHECK_FALSE(silence.due());
   silence.heard(begin);
   CHECK(silence.due() == begin + 300ms);

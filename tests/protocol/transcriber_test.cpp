@@ -16,7 +16,7 @@ namespace {
 /// A transcriber with a clock, the one session that may be open, and the answers.
 struct fixture {
   transcriber that{};
-  transcriber::time_point now{1h};
+  time_point now{1h};
   std::optional<std::uint64_t> open{};
   std::vector<nlohmann::json> asked{};
   std::vector<transcript> answers{};
