@@ -17,7 +17,7 @@ import plan
 import table
 import travel
 
-STAGES = {"LLM step, own prompts", "LLM step, shared prompt", "LLM unit of 13 rows, own prompts", "LLM unit among tokens, own prompts", "TTS step",
+STAGES = {"LLM step, own prompts", "LLM step, shared prompt", "LLM unit of 13 rows, own prompts", "LLM unit among tokens, own prompts", "TTS step", "TTS pass of four steps",
           "hear a second", "window of sound"}
 
 
@@ -94,7 +94,7 @@ def check_what_ends_a_run() -> None:
     """A device that computes nano wrongly is measured up to its stages; a run out of time says so."""
     with tempfile.TemporaryDirectory() as programs:
         began = ["machine", "probe", "parity"]
-        for flags, more_flags, parts in (((), "", [*began, "model", "model", "stages"]), ((), "  --plain-attention", [*began, "parity", "model", "model", "stages"]),
+        for flags, more_flags, parts in (((), "", [*began, "model", "model", "stages", "stages"]), ((), "  --plain-attention", [*began, "parity", "model", "model", "stages", "stages"]),
                                          (("--seconds", "0"), "", ["machine", "end"])):
             fake_programs(Path(programs), "nano", more_flags)
             with tempfile.TemporaryDirectory() as out:
@@ -119,7 +119,7 @@ def check_what_does_not_end_it() -> None:
         rows = table.read(out / "results.jsonl")
         assert not list(model.iterdir()), "a folder that was given stays as it is"
     assert done.returncode == 0, done
-    assert [row["slots"] for row in table.of(rows, "serve")] == [64, 32, 20, 16, 1]
+    assert [row["slots"] for row in table.of(rows, "serve")] == [64, 32, 20, 16, 1] * 2
     wrong = [(row["goldens"], row["device"]) for row in table.of(rows, "parity") if row["failed"]]
     assert wrong == [("e2e", "cuda:0"), ("e2e", "cpu")] and len(table.of(rows, "bfloat16")) == 2 and table.of(rows, "stages"), rows
 
@@ -147,9 +147,9 @@ def check_run(programs: Path) -> None:
     for variant in measure.ALTERNATIVES:
         assert {row["stage"] for row in table.of(rows, "stages") if row["variant"] == variant} >= {"LLM step, own prompts"}, variant
     sessions = table.of(rows, "sessions")
-    assert [session["talk"] for session in sessions] == list(measure.TALK)
+    assert [(session["speech"], session["talk"]) for session in sessions] == [(speech, talk) for speech in measure.SPEECH for talk in measure.TALK]
     assert all(session["sessions"] == 2 and session["load"]["units"]["answered"] > 0 and not session["load"]["errors"] for session in sessions)
-    assert all(f"| {stage} | as it is | " in text for stage in STAGES) and "a dry run" in text and "| 2 | always | 2 | " in text
+    assert all(f"| {stage} | as it is | " in text for stage in STAGES) and "a dry run" in text and "| 2 | always | mixed | 2 | " in text and " token2wav " in text
     assert text.count("a dry run: its figures mean nothing") == 3
 
 
@@ -207,7 +207,7 @@ def check_table_of_a_cut_run() -> None:
     assert read == rows and shown == table.render(rows)
     for part in ("NVIDIA H200, 143771 MiB, driver 580.1", "| status 1: no / device |", "| TTS step | as it is | 1,234 / 12.3 (2.0 GiB) | failed |",
                  "The probe: 30 passed, 1 failed: flash far, 4 queries.",
-                 "| 64 | usual | 64 | 705 / 208 | 11 (1.6 %) | 137 / 946 / 1,011 | 753 / 1,006 | 2.5 % in 9 | 2.50 | 70,000 | 91 |",
+                 "| 64 | usual | float32 | 64 | 705 / 208 | 11 (1.6 %) | 137 / 946 / 1,011 | 753 / 1,006 | 2.5 % in 9 | 2.50 | 70,000 | 91 |",
                  "128 sessions need more memory"):
         assert part in shown, shown
 

@@ -14,8 +14,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import plan
@@ -39,6 +41,8 @@ SMALL_ERROR = 2e-3
 # A model with random weights never decides to listen or to stop: it speaks all the time, 20 tokens a second, which no person does. The usual
 # talk has the pace of people's speech, and three of five seconds are told to listen.
 TALK = {"usual": ["--listening", "0.6", "--speak-tokens", "6"], "always": []}
+# How the networks that speak compute: engine.speech_dtype.
+SPEECH = ("float32", "mixed")
 # Other ways to compute, by flags; one that a program does not know is left out.
 PLAIN = "--plain-attention"
 ALTERNATIVES = {"plain attention": PLAIN, "cuDNN attention": "--cudnn-attention", "kernel by kernel": "--no-graphs"}
@@ -258,15 +262,29 @@ class Measurement:
         if process.wait() != 0:
             self.row("stages", variant=variant, stage="the run", error="stopped at its limit" if time.monotonic() - began >= limit else f"status {process.returncode}")
 
+    def stages_of_speech(self) -> None:
+        """As it is; then, for another format of the networks that speak, what changes with it."""
+        counts = ["--sessions", ",".join(map(str, self.how.stage_sessions)), *self.history()]
+        for speech in self.how.speech:
+            changed = [] if speech == self.how.speech[0] else ["--stages", "tts,window"]
+            with tempfile.TemporaryDirectory() as folder:
+                self.stages("as it is" if speech == SPEECH[0] else f"{speech} speech", 240, *counts, "--speech", speech, *changed,
+                            *(["--traces", folder] if self.how.traces else []))
+                if self.how.traces:
+                    text = self.run([sys.executable, str(ROOT / "bench/gpu/trace.py"), folder], 60)[1]
+                    with (self.out / "traces.txt").open("a", encoding="utf-8") as file:
+                        file.write(f"# {speech}\n{text}")
+
     # --- Sessions ---------------------------------------------------------------------------------------------------------------
 
-    def serve(self, sessions: int) -> tuple[subprocess.Popen | None, str, float]:
+    def serve(self, sessions: int, speech: str) -> tuple[subprocess.Popen | None, str, float]:
         """A server with so many slots: its process and address. None, and why it did not start."""
         began = time.monotonic()
         with (self.out / "serve.log").open("a", encoding="utf-8") as log:
             start = log.tell()
             command = [self.program("parley"), "serve", "--model", str(self.folder), "--device", self.how.device, "--port", "0",
-                       "--set", f"worker.max_sessions={sessions}", "--set", f"engine.context_tokens={self.how.context}"]
+                       "--set", f"worker.max_sessions={sessions}", "--set", f"engine.context_tokens={self.how.context}",
+                       "--set", f"engine.speech_dtype={speech}"]
             self.say(" ".join(["parley", *command[1:]]))
             process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, env=self.environment)
         guard = threading.Timer(self.limit(120), process.kill)
@@ -289,7 +307,16 @@ class Measurement:
             process.kill()
             process.wait()
 
-    def load(self, url: str, sessions: int, talk: str) -> None:
+    def stage_times(self, url: str) -> dict[str, tuple[float, float]]:
+        """Calls of each stage and their seconds since the server began, by its own meter."""
+        with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        found = re.findall(r'^parley_stage_seconds_(count|sum)\{[^}]*stage="([^"]+)"[^}]*\} (\S+)$', text, re.M)
+        values = {(kind, stage): float(value) for kind, stage, value in found}
+        return {stage: (count, values.get(("sum", stage), 0)) for (kind, stage), count in values.items() if kind == "count"}
+
+    def load(self, url: str, sessions: int, talk: str, speech: str) -> None:
+        before = self.stage_times(url)
         figures = self.out / "load.json"
         seen, over = [], threading.Event()
 
@@ -305,7 +332,9 @@ class Measurement:
                                     *TALK[talk], "--json", str(figures)], self.how.load_seconds + 45)
         over.set()
         watcher.join()
-        values = {"memory_mib": max((s[0] for s in seen), default=None), "utilization": round(sum(s[1] for s in seen) / len(seen)) if seen else None}
+        after = self.stage_times(url) if status == 0 else {}
+        calls = {stage: [int(count - before.get(stage, (0, 0))[0]), round(seconds - before.get(stage, (0, 0))[1], 3)] for stage, (count, seconds) in after.items()}
+        values = {"speech": speech, "calls": calls, "memory_mib": max((s[0] for s in seen), default=None), "utilization": round(sum(s[1] for s in seen) / len(seen)) if seen else None}
         if status != 0 or not figures.is_file():
             self.row("sessions", sessions=sessions, talk=talk, error=f"status {status}: {last_line(text)}", **values)
             return
@@ -320,11 +349,15 @@ class Measurement:
         return plan.conversations(float(memory[0])) if memory else [1]
 
     def sessions(self) -> None:
+        for speech in self.how.speech:
+            self.sessions_of(speech)
+
+    def sessions_of(self, speech: str) -> None:
         """One server with slots for the most sessions that it takes; then loads that grow, people of the usual talk first."""
         wanted = self.conversations()
         while wanted:
-            process, answer, seconds = self.serve(wanted[-1])
-            self.row("serve", slots=wanted[-1], seconds=round(seconds, 1), error=None if process else answer)
+            process, answer, seconds = self.serve(wanted[-1], speech)
+            self.row("serve", speech=speech, slots=wanted[-1], seconds=round(seconds, 1), error=None if process else answer)
             if process:
                 break
             wanted.pop()
@@ -338,7 +371,7 @@ class Measurement:
                         return
                     if self.part_end - time.monotonic() < self.how.load_seconds + plan.LOAD_RAMP + plan.LOAD_END:
                         raise Deadline
-                    self.load(answer, count, talk)
+                    self.load(answer, count, talk, speech)
         finally:
             self.stop(process)
 
@@ -349,14 +382,14 @@ class Measurement:
                 self.stages(name, 90, "--sessions", few, "--stages", "llm", flag, *self.history())
 
     def history(self) -> list[str]:
-        return ["--past", "128", "--prompt", "64", "--seconds", "0.1"] if self.how.dry_run else ["--past", str(self.how.past)]
+        return ["--past", "128", "--prompt", "64", "--seconds", "0.1"] if self.how.dry_run else ["--past", str(self.how.past), "--seconds", "0.5"]
 
     # --- All --------------------------------------------------------------------------------------------------------------------
 
     def part(self, name: str) -> bool:
         """Within its limit; the last part has all the time that is left. False if it failed or was cut off."""
         steps = {"probe": self.probe, "nano": self.nano, "model": self.finish_model, "sessions": self.sessions, "parity": self.parity, "variants": self.variants,
-                 "stages": lambda: self.stages("as it is", 240, "--sessions", ",".join(map(str, self.how.stage_sessions)), *self.history())}
+                 "stages": self.stages_of_speech}
         last = name == self.parts[-1]
         self.part_end = self.end if last else min(self.end, time.monotonic() + plan.LIMITS.get(name, VARIANTS_LIMIT))
         try:
@@ -411,6 +444,8 @@ def main() -> int:
     parser.add_argument("--sessions", type=numbers, help="conversations in real time; default: those for which the card has memory")
     parser.add_argument("--load-seconds", type=float, default=plan.LOAD_SECONDS)
     parser.add_argument("--talk", type=lambda text: text.split(","), default=list(TALK), help="usual: 40 %% of the seconds are spoken, with 6 tokens; always: all, with 20")
+    parser.add_argument("--speech", type=lambda text: text.split(","), default=list(SPEECH), help="engine.speech_dtype, in this order: " + ",".join(SPEECH))
+    parser.add_argument("--traces", action="store_true", help="with the stages: what one call of each does, kernel by kernel, in traces.txt")
     parser.add_argument("--context", type=int, default=plan.CONTEXT, help="engine.context_tokens of the server")
     parser.add_argument("--dry-run", action="store_true", help="everything for a moment, on the CPU with a small model")
     how = parser.parse_args()

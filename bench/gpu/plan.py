@@ -25,7 +25,7 @@ CALLS = {
         Step("unpack", 20, "whether the programs are there; the model folder of the published size is written beside all that follows"),
         Step("probe", 100, "questions to the card that need no program of ours: attention, operators, copies, layers of the published size"),
         Step("nano", 80, "whether the device gives the goldens of models/nano in float32; if not, whether plain attention does"),
-        Step("model", 40, "what is left of writing the folder, and its check"),
+        Step("model", 60, "what is left of writing the folder, and its check"),
         Step("stages", 100, "milliseconds and memory of each stage by sessions"),
     ),
     "second": (

@@ -19,6 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <c10/core/InferenceMode.h>
 #include <nlohmann/json.hpp>
+#include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +28,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -38,10 +40,12 @@ namespace {
 struct wish {
   std::string model, device = "cuda:0";
   parley::config::dtype dtype = parley::config::dtype::automatic;
+  parley::config::speech_dtype speech = parley::config::speech_dtype::float32;
   std::vector<std::string> stages{"llm", "tts", "hear", "window"};
   std::vector<int> sessions{1, 8, 16, 32, 64, 96, 128};
   int past = 4096, prompt = 512;
   double seconds = 1;
+  std::string traces;
   bool cudnn_attention = false, plain_attention = false, no_graphs = false;
 };
 
@@ -128,6 +132,21 @@ void measure(const trial& made, const stopwatch& watch, double seconds, nlohmann
   row["calls"] = times.size();
 }
 
+/// Writes what one call asked of the device and of the CPU, with times, for chrome://tracing and bench/gpu/trace.py.
+void trace(const trial& made, const stopwatch& watch, at::Device device, const std::string& file) {
+  namespace profiler = torch::autograd::profiler;
+  if (made.prepare) made.prepare();
+  watch.wait();
+  const profiler::ProfilerConfig config{torch::profiler::impl::ProfilerState::KINETO};
+  std::set<torch::profiler::impl::ActivityType> activities{torch::profiler::impl::ActivityType::CPU};
+  if (!device.is_cpu()) activities.insert(torch::profiler::impl::ActivityType::CUDA);
+  profiler::prepareProfiler(config, activities);
+  profiler::enableProfiler(config, activities);
+  made.call();
+  watch.wait();
+  profiler::disableProfiler()->save(file);
+}
+
 class bench {
 public:
   explicit bench(const wish& how)
@@ -140,7 +159,7 @@ public:
     const auto begin = timer::now();
     const auto dtype = find_dtype(how.dtype, device_, sizes_.llm.hidden_size);
     thinks_ = std::make_unique<const thinker>(weights_, sizes_, dtype, device_);
-    speaks_ = talker::open(weights_, sizes_, quirks{}, dtype, device_);
+    speaks_ = talker::open(weights_, sizes_, quirks{}, dtype, device_, how.speech);
     watch_.wait();
     print({{"stage", "load"},
            {"seconds", seconds_since(begin)},
@@ -174,7 +193,7 @@ private:
               {"LLM unit among tokens, own prompts", unit_among_tokens()}};
     if (stage == "hear" && thinks_->hears()) return {{"hear a second", hear()}};
     if (!speaks_) return {};
-    if (stage == "tts") return {{"TTS step", tts()}};
+    if (stage == "tts") return {{"TTS step", tts(1)}, {"TTS pass of four steps", tts(4)}};
     if (stage == "window") return {{"window of sound", window(voice())}};
     return {};
   }
@@ -185,8 +204,14 @@ private:
     watch_.forget();
     const auto before = watch_.used();
     try {
-      measure(make(sessions), watch_, how_.seconds, row);
+      const auto made = make(sessions);
+      measure(made, watch_, how_.seconds, row);
       row["memory_mib"] = watch_.most_used() - before;
+      if (!how_.traces.empty()) {
+        auto file = how_.traces + "/" + name + ", " + std::to_string(sessions) + ".json";
+        std::ranges::replace(file, ' ', '_');
+        trace(made, watch_, device_, file);
+      }
     } catch (const c10::Error& e) {
       row["error"] = e.what_without_backtrace();
     } catch (const std::exception& e) {
@@ -224,15 +249,15 @@ private:
     };
   }
 
-  maker tts() {
-    return [this](int n) {
+  maker tts(int steps) {
+    return [this, steps](int n) {
       const auto batch = std::make_shared<synthetic::tts_sessions>(*speaks_, n);
       const auto begin = [batch] {
         if (batch->running()) return;
         batch->begin(10);
         batch->step(); // it feeds the words
       };
-      return trial{begin, [batch] { batch->step(); }};
+      return trial{begin, [batch, steps] { batch->step(steps); }};
     };
   }
 
@@ -280,6 +305,11 @@ int main(int argc, char** argv) {
   app.add_option("--device", how.device, "cpu, cuda or cuda:N; default cuda:0");
   app.add_option("--dtype", how.dtype, "auto, float32, bfloat16 or float16")
       ->transform(CLI::CheckedTransformer(dtypes));
+  using parley::config::speech_dtype;
+  const std::map<std::string, speech_dtype> speeches{{"float32", speech_dtype::float32},
+                                                     {"mixed", speech_dtype::mixed}};
+  app.add_option("--speech", how.speech, "float32 or mixed: engine.speech_dtype")
+      ->transform(CLI::CheckedTransformer(speeches));
   app.add_option("--stages", how.stages, "of llm, tts, hear, window; default all")
       ->delimiter(',')
       ->check(CLI::IsMember({"llm", "tts", "hear", "window"}));
@@ -287,6 +317,7 @@ int main(int argc, char** argv) {
   app.add_option("--past", how.past, "Rows that each session has in the language model");
   app.add_option("--prompt", how.prompt, "Rows of them that are its prompt");
   app.add_option("--seconds", how.seconds, "Time for the calls of one row");
+  app.add_option("--traces", how.traces, "Folder: a trace of one more call of each row")->check(CLI::ExistingDirectory);
   app.add_flag("--cudnn-attention", how.cudnn_attention, "Allow cuDNN's attention, which Parley turns off");
   app.add_flag("--no-graphs", how.no_graphs, "Launch kernel by kernel what else is recorded as a graph");
   app.add_flag("--plain-attention", how.plain_attention, "Attend to one sequence after another, without fused kernels");

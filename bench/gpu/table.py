@@ -115,14 +115,17 @@ def conversation(load: Row) -> list[str]:
 
 
 def sessions(rows: list[Row]) -> list[str]:
-    head = ["sessions", "they speak", "at once", "units answered / spoken", "late", "lag, ms p50 / p95 / p99", "reply, ms p50 / p95", "underrun, in gaps",
+    head = ["sessions", "they speak", "networks", "at once", "units answered / spoken", "late", "lag, ms p50 / p95 / p99", "reply, ms p50 / p95", "underrun, in gaps",
             "sent late, ms p99", "GPU memory, MiB", "GPU, %"]
     body, notes = [], []
     for r in of(rows, "serve"):
-        notes.append(f"A server with {r['slots']} slots: {short(r['error']) if r['error'] else 'ready after ' + number(r['seconds']) + ' s'}.")
+        notes.append(f"A server with {r['slots']} slots, {r.get('speech', 'float32')}: {short(r['error']) if r['error'] else 'ready after ' + number(r['seconds']) + ' s'}.")
     for r in of(rows, "sessions"):
         seen = [short(r["error"]), *["–"] * 6] if "error" in r else conversation(r["load"])
-        body.append([str(r["sessions"]), r.get("talk", "always"), *seen, number(r["memory_mib"], 0), number(r["utilization"], 0)])
+        body.append([str(r["sessions"]), r.get("talk", "always"), r.get("speech", "float32"), *seen, number(r["memory_mib"], 0), number(r["utilization"], 0)])
+    for r in of(rows, "sessions"):
+        calls = ", ".join(f"{stage} {count} x {1e3 * seconds / count:.1f} ms" for stage, (count, seconds) in sorted(r.get("calls", {}).items()) if count)
+        notes += [f"{r['sessions']} {r['talk']}, {r['speech']}: {calls}."] if calls else []
     return lines(head, body) + [line for note in notes for line in (note, "")]
 
 

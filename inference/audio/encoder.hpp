@@ -3,12 +3,14 @@
 #include "inference/audio/encoder_pool.hpp"
 #include "inference/formats/checkpoint.hpp"
 #include "inference/formats/model_config.hpp"
+#include "inference/kernels/device_graph.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -93,6 +95,9 @@ private:
                                         encoder_trace* trace) const;
   std::vector<at::Tensor> stream_on_device(std::span<const stream_chunk> chunks, std::span<const kept_frames> kept,
                                            encoder_trace* trace) const;
+  struct device_call;
+  std::optional<std::int64_t> padding_of(std::span<const stream_chunk> chunks, std::span<const kept_frames> kept) const;
+  at::Tensor run_on_device(device_call& call, const packed_upload& sent, encoder_trace* trace) const;
   std::vector<at::Tensor> convolve(const std::vector<at::Tensor>& mels) const;
   at::Tensor positions(std::int64_t begin, std::int64_t count) const;
   std::vector<at::Tensor> run_layers(const std::vector<at::Tensor>& rows, const std::vector<at::Tensor>& positions,
@@ -107,6 +112,7 @@ private:
   // On a device:
   at::Tensor conv1_by_frame_, conv2_by_frame_, zero_row_; ///< weights with the frame before the channel
   std::shared_ptr<encoder_pool> pool_;
+  mutable graph_cache graphs_{40};
 };
 
 } // namespace parley::inference::audio

@@ -1,12 +1,16 @@
 #include "inference/audio/encoder.hpp"
+#include "inference/kernels/device_graph.hpp"
 #include "inference/kernels/packed_upload.hpp"
 #include "inference/kernels/varlen_attention.hpp"
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
 
-// Streaming on a device: the same operators whatever the number of streams, and one upload.
+// Streaming on a device: the same operators whatever the number of streams, one upload, and one launch if the streams'
+// chunks are alike.
 namespace parley::inference::audio {
 
 namespace {
@@ -38,50 +42,101 @@ at::Tensor convolve3(const at::Tensor& rows, const at::Tensor& index, const at::
 
 } // namespace
 
+/// One call's numbers, and where they lie in the upload.
+struct encoder::device_call {
+  packed_upload::part sound, first, second, places, targets, attended;
+  varlen_attention attention;
+  at::Tensor keys, values; ///< of the pool
+};
+
+/// Streams that stand for nothing, behind those of a call in which all chunks are alike, so that such calls have few
+/// shapes. They write behind what the first stream has, where its next chunk will be; if it has no room, or chunks differ,
+/// the call has no shape, and nothing is said.
+std::optional<std::int64_t> encoder::padding_of(std::span<const stream_chunk> chunks,
+                                                std::span<const kept_frames> kept) const {
+  const auto alike = [&](const stream_chunk& chunk, const kept_frames& frames) {
+    return chunk.mel.size(0) == chunks.front().mel.size(0) && frames.first == kept.front().first &&
+           frames.count == kept.front().count;
+  };
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    if (!alike(chunks[i], kept[i])) return std::nullopt;
+  if (!varlen_attention::is_one_call(positions_.device(), positions_.scalar_type())) return std::nullopt;
+  const auto more = padded_count(std::ssize(chunks)) - std::ssize(chunks);
+  if (more > 0 && chunks.front().cache->length + 2 * kept.front().count > config_.max_positions) return std::nullopt;
+  return more;
+}
+
 std::vector<at::Tensor> encoder::stream_on_device(std::span<const stream_chunk> chunks,
                                                   std::span<const kept_frames> kept, encoder_trace* trace) const {
+  const auto padding = trace == nullptr ? padding_of(chunks, kept) : std::nullopt;
   const auto& pool = chunks.front().cache->slot->pool();
   convolution_rows first, second;
   std::vector<at::Tensor> mels{at::zeros({1, config_.mel_bins})};
   std::vector<std::int32_t> places;
   std::vector<std::int64_t> targets, lengths;
   std::vector<attention_run> runs;
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const auto& chunk = chunks[i];
-    const auto frames = chunk.mel.size(0), before = chunk.cache->length, count = kept[i].count,
-               row = chunk.cache->slot->first_row();
+  const auto add = [&](const stream_chunk& chunk, const kept_frames& frames, std::int64_t before,
+                       std::int64_t first_key) {
+    const auto row = chunk.cache->slot->first_row();
     mels.push_back(chunk.mel);
-    first.add(frames, 1, 0, frames);
-    second.add(frames, 2, kept[i].first, kept[i].first + count);
-    for (auto place = before; place < before + count; ++place) {
+    first.add(chunk.mel.size(0), 1, 0, chunk.mel.size(0));
+    second.add(chunk.mel.size(0), 2, frames.first, frames.first + frames.count);
+    for (auto place = before; place < before + frames.count; ++place) {
       places.push_back(static_cast<std::int32_t>(place));
       targets.push_back(row + place);
     }
-    lengths.push_back(count);
-    runs.push_back({count, row, before + count});
+    runs.push_back({frames.count, row + first_key, before + frames.count - first_key});
+  };
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    add(chunks[i], kept[i], chunks[i].cache->length, 0);
+    lengths.push_back(kept[i].count);
   }
-  varlen_attention attention(runs, varlen_attention::mask::none);
+  for (std::int64_t i = 0; i < padding.value_or(0); ++i) {
+    const auto behind = chunks.front().cache->length + kept.front().count;
+    add(chunks.front(), kept.front(), behind, behind);
+  }
+  const auto bounds =
+      padding ? varlen_attention::bounds{kept.front().count, config_.max_positions} : varlen_attention::bounds{};
   packed_upload numbers;
-  const auto sound = numbers.add(at::cat(mels).to(positions_.scalar_type()));
-  const auto first_rows = numbers.add(first.index()), second_rows = numbers.add(second.index()),
-             place_rows = numbers.add(places), target_rows = numbers.add(targets),
-             attended = numbers.add(attention.numbers());
-  numbers.send(positions_.device());
-  attention.use(numbers[attended]);
+  const auto there = std::make_shared<device_call>(device_call{numbers.add(at::cat(mels).to(positions_.scalar_type())),
+                                                               numbers.add(first.index()),
+                                                               numbers.add(second.index()),
+                                                               numbers.add(places),
+                                                               numbers.add(targets),
+                                                               {},
+                                                               {runs, varlen_attention::mask::none, bounds},
+                                                               pool.keys(),
+                                                               pool.values()});
+  there->attended = numbers.add(there->attention.numbers());
+  if (!padding) {
+    numbers.send(positions_.device());
+    return run_on_device(*there, numbers, trace).split_with_sizes(lengths);
+  }
+  const graph_cache::key shape{std::ssize(runs),    chunks.front().mel.size(0),
+                               kept.front().first,  kept.front().count,
+                               pool.keys().size(1), reinterpret_cast<std::int64_t>(pool.keys().const_data_ptr())};
+  const auto work = [this, there](const packed_upload& sent, std::span<const at::Tensor>) {
+    return run_on_device(*there, sent, nullptr);
+  };
+  const auto rows = graphs_.run(shape, std::move(numbers), {}, positions_.device(), work);
+  return rows.narrow(0, 0, std::ssize(chunks) * kept.front().count).split_with_sizes(lengths);
+}
 
-  const auto mel = numbers[sound].view({-1, config_.mel_bins});
-  const auto convolved = at::cat({zero_row_, convolve3(mel, numbers[first_rows], conv1_by_frame_, conv1_bias_)});
-  auto x = convolve3(convolved, numbers[second_rows], conv2_by_frame_, conv2_bias_);
+at::Tensor encoder::run_on_device(device_call& call, const packed_upload& sent, encoder_trace* trace) const {
+  call.attention.use(sent[call.attended]);
+  const auto mel = sent[call.sound].view({-1, config_.mel_bins});
+  const auto convolved = at::cat({zero_row_, convolve3(mel, sent[call.first], conv1_by_frame_, conv1_bias_)});
+  auto x = convolve3(convolved, sent[call.second], conv2_by_frame_, conv2_bias_);
   if (trace != nullptr) trace->after_conv = x;
-  x = x + positions_.index_select(0, numbers[place_rows]);
-  const auto target = numbers[target_rows];
+  x = x + positions_.index_select(0, sent[call.places]);
+  const auto target = sent[call.targets];
   const auto attend = [&](std::size_t layer, const at::Tensor& qkv) {
-    auto keys = pool.keys()[static_cast<std::int64_t>(layer)], values = pool.values()[static_cast<std::int64_t>(layer)];
+    auto keys = call.keys[static_cast<std::int64_t>(layer)], values = call.values[static_cast<std::int64_t>(layer)];
     keys.index_copy_(0, target, qkv.select(1, 1));
     values.index_copy_(0, target, qkv.select(1, 2));
-    return attention.run(qkv.select(1, 0), keys, values).flatten(1);
+    return call.attention.run(qkv.select(1, 0), keys, values).flatten(1);
   };
-  return run_layers(x, attend, trace).split_with_sizes(lengths);
+  return run_layers(x, attend, trace);
 }
 
 } // namespace parley::inference::audio

@@ -2,8 +2,10 @@
 
 #include "inference/audio/mel_filters.hpp"
 #include "inference/audio/mel_windows.hpp"
+#include "inference/kernels/parallel.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 
@@ -74,6 +76,18 @@ std::vector<at::Tensor> mel_extractor::offline(std::span<const float> clip, mel_
 }
 
 std::vector<mel_extractor::stream_output> mel_extractor::stream(std::span<const stream_input> inputs) const {
+  constexpr std::int64_t streams_per_thread = 2;
+  if (!window_.is_cpu()) return stream_some(inputs);
+  std::vector<stream_output> result(inputs.size());
+  cpu::parallel_for(0, std::ssize(inputs), streams_per_thread, [&](std::int64_t begin, std::int64_t end) {
+    const c10::InferenceMode guard;
+    const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+    std::ranges::move(stream_some(inputs.subspan(first, count)), result.begin() + begin);
+  });
+  return result;
+}
+
+std::vector<mel_extractor::stream_output> mel_extractor::stream_some(std::span<const stream_input> inputs) const {
   std::vector<float> windows;
   std::vector<window_plan> plans;
   plans.reserve(inputs.size());

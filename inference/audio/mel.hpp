@@ -44,11 +44,14 @@ public:
     mel_stream_info info;
   };
 
-  /// Appends to each stream and emits at most one chunk per stream (3.3), in one batched transform. The caller appends
-  /// `next_need()` samples at a time.
+  /// Appends to each stream and emits at most one chunk per stream (3.3), in one batched transform for each of the CPU's
+  /// threads. The caller appends `next_need()` samples at a time.
   std::vector<stream_output> stream(std::span<const stream_input> inputs) const;
 
 private:
+  /// One thread's part of it.
+  std::vector<stream_output> stream_some(std::span<const stream_input> inputs) const;
+
   /// float32 [n][n_fft] windows → float32 [n, bins] mel power on the CPU.
   at::Tensor mel_power(const std::vector<float>& windows) const;
 

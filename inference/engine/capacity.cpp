@@ -24,6 +24,8 @@ using timer = std::chrono::steady_clock;
 constexpr int tokens_per_unit = 20;
 constexpr int measured_tokens = 4;
 constexpr int past_rows = 1024;
+/// Seconds of a stream after which its calls of the audio encoder have had their shape twice; the first has one of its own.
+constexpr int seconds_to_graph = 3;
 /// Windows of a stream after which its calls of the vocoder have had each shape twice: when a graph is recorded.
 constexpr int windows_to_full_history = 5;
 
@@ -87,6 +89,10 @@ void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<
   synthetic::llm_sessions sharing(model, 3, 2 * prompt); // rows in several runs of pages
   sharing.begin(synthetic::prompt::shared, prompt);
   sharing.feed(1);
+  for (std::int64_t count = 1; model.hears() && count <= most; count = padded_count(count + 1)) {
+    synthetic::hearing_sessions hearing(model, static_cast<int>(count));
+    for (auto second = 0; second < seconds_to_graph; ++second) hearing.hear();
+  }
   if (!speaker) return;
   for (std::int64_t count = 1; count <= most; count = padded_count(count + 1)) {
     synthetic::sounding_sessions sounding(*speaker, voice, static_cast<int>(count));

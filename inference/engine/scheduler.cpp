@@ -41,8 +41,9 @@ bool gathers(std::span<const ready_session> ready, stage at, std::chrono::millis
 pass_limits accelerator_limits() {
   pass_limits limits;
   limits.windows = 64;
-  limits.speech_steps =
-      4; // a second has 25: one a pass would be a chain of 25 passes, each as long as its slowest stage
+  // A second has 25: one a pass would be a chain of 25 passes, each as long as all of its stages.
+  limits.speech_steps = 12;
+  limits.window_rest = 2;
   limits.gather_sounds = std::chrono::milliseconds(30);
   limits.gather_windows = std::chrono::milliseconds(550);
   return limits;

@@ -108,11 +108,13 @@ void tts_sessions::step(int count) {
 sounding_sessions::sounding_sessions(const talker& speaker, const std::shared_ptr<const speech::voice>& voice,
                                      int sessions)
     : speaker_(speaker), streams_(size_of(sessions), speaker.sound().start(voice)),
-      tokens_(speech::window_tokens, speech::silence_speech_token), chance_(1, substream::noise) {}
+      tokens_(speech::window_tokens, speech::silence_speech_token) {
+  for (auto i = 0; i < sessions; ++i) chances_.emplace_back(static_cast<std::uint64_t>(i), substream::noise);
+}
 
 void sounding_sessions::sound() {
   std::vector<speech::token2wav::job> jobs;
-  for (auto& stream : streams_) jobs.push_back({&stream, tokens_, false, &chance_, {}});
+  for (std::size_t i = 0; i < streams_.size(); ++i) jobs.push_back({&streams_[i], tokens_, false, &chances_[i], {}});
   speaker_.sound().run(jobs);
 }
 

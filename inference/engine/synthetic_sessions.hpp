@@ -99,7 +99,7 @@ private:
   const talker& speaker_;
   std::vector<speech::token2wav::stream> streams_;
   std::vector<std::int64_t> tokens_;
-  random_stream chance_;
+  std::vector<random_stream> chances_; ///< one each, because streams that share a source draw one after another
 };
 
 } // namespace parley::inference::synthetic

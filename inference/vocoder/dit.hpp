@@ -79,13 +79,18 @@ public:
     std::int64_t rows;
   };
 
-  /// Sequences that stand for nothing, so that calls have few shapes: rows of them all, at least one each, and the first of
-  /// so many rows of the memory's parts that they may write to.
+  /// Sequences that stand for nothing, so that calls have few shapes, at most `longest` rows each. All write to the same
+  /// rows of the memory, and what they compute is nobody's.
   struct padding {
-    std::int64_t sequences = 0, rows = 0;
-    std::int64_t first_row = 0;           ///< `rows` of them
-    std::int64_t first_input = 0;         ///< as many as a convolution looks back to
+    static constexpr std::int64_t longest = 64;
+
+    std::int64_t sequences = 0, rows = 0; ///< at least one row each
+    std::int64_t first_row = 0;           ///< of `longest` of the keys and values
+    std::int64_t first_input = 0;         ///< of as many of the inputs as a convolution looks back to
     varlen_attention::bounds attention{}; ///< of the whole call, if it shall have a shape; {0, 0} = it need not
+
+    /// Rows of one of them.
+    std::int64_t rows_of(std::int64_t index) const { return rows / sequences + (index < rows % sequences ? 1 : 0); }
   };
 
   /// The same for one call elsewhere, including where the memory is read and written. What `use` reads has as many numbers

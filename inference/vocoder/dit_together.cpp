@@ -24,16 +24,18 @@ std::vector<Part*> parts_of(std::span<const dit::shared_job> sequences, Part dit
   return parts;
 }
 
-/// Of histories that count their new rows already, then of the padding, whose last sequence takes what is left.
+/// Of histories that count their new rows already, then of the padding.
 std::vector<attention_run> runs_of(std::span<const dit::shared_job> sequences, const dit::padding& more) {
   std::vector<attention_run> runs;
   for (const auto& [stream, rows] : sequences)
     runs.push_back({rows, stream->keys_values.begin(), stream->keys_values.rows()});
-  for (std::int64_t i = 0; i < more.sequences; ++i) {
-    const auto rows = i + 1 < more.sequences ? 1 : more.rows - i;
-    runs.push_back({rows, more.first_row + i, rows});
-  }
+  for (std::int64_t i = 0; i < more.sequences; ++i) runs.push_back({more.rows_of(i), more.first_row, more.rows_of(i)});
   return runs;
+}
+
+/// `norm_shift_scale` for one time, in one kernel.
+at::Tensor norm_scale_shift(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& factor) {
+  return at::layer_norm(x, {x.size(-1)}, factor.view({-1}), shift.view({-1}), 1e-6);
 }
 
 } // namespace
@@ -57,12 +59,12 @@ dit::shared_places::shared_places(std::span<const shared_job> sequences, const m
                    {row_writes::layout::dense, row_writes::side::front}),
       inputs_(memory.inputs, parts_of(sequences, &remembered::inputs)),
       attention_(runs_of(sequences, more), varlen_attention::mask::none, more.attention) {
-  keys_values_.pad(more.first_row, more.rows);
+  for (std::int64_t i = 0; i < more.sequences; ++i) keys_values_.pad(more.first_row, more.rows_of(i));
   keys_values_.add_to(numbers);
   inputs_.pad(more.sequences, more.first_input);
   inputs_.add_to(numbers);
   auto lengths = lengths_of(sequences);
-  for (std::int64_t i = 0; i < more.sequences; ++i) lengths.push_back(i + 1 < more.sequences ? 1 : more.rows - i);
+  for (std::int64_t i = 0; i < more.sequences; ++i) lengths.push_back(more.rows_of(i));
   const auto rows = find_windows(context_rows, lengths);
   window_part_ = numbers.add(rows.windows);
   end_part_ = numbers.add(rows.ends);
@@ -123,12 +125,12 @@ at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::si
     const auto& block = blocks_[n];
     const auto& m = at_time.blocks[n];
     const auto index = static_cast<std::int64_t>(n);
-    h = at::addcmul(h, m[2], block.attend(norm_shift_scale(h, m[0], m[1]), at, keys_values.select(0, index)));
+    h = at::addcmul(h, m[2], block.attend(norm_scale_shift(h, m[0], m[1]), at, keys_values.select(0, index)));
     h = at::addcmul(h, m[8],
                     block.convolve(h, {m[6], m[7]}, at, memory.inputs.tensor().narrow(0, first + 2 * index, 2)));
-    h = at::addcmul(h, m[5], block.feed(norm_shift_scale(h, m[3], m[4])));
+    h = at::addcmul(h, m[5], block.feed(norm_scale_shift(h, m[3], m[4])));
   }
-  return out_(norm_shift_scale(h.to(in_.weight.scalar_type()), at_time.last[0], at_time.last[1]));
+  return out_(norm_scale_shift(h.to(in_.weight.scalar_type()), at_time.last[0], at_time.last[1]));
 }
 
 } // namespace parley::inference::speech

@@ -247,24 +247,25 @@ at::Tensor flow::solve(at::Tensor x, const at::Tensor& context, const dit::memor
   return x;
 }
 
-/// The padding of a call with so few streams that asking for its kernels takes longer than running them; none for others.
+/// The padding of a call that can be a graph; none for others: on a device without one call for many sequences' attention,
+/// or for many windows that are much shorter than most.
 std::optional<dit::padding> flow::padding_of(std::span<const std::int64_t> lengths,
                                              std::span<const std::int64_t> past) const {
-  constexpr std::int64_t most_streams = 8, rows_of_stream = 56, more_rows = 8; // a window has 50 rows, the last one 56
+  constexpr std::int64_t rows_of_stream = 56, more_rows = 8; // a window has 50 rows, the last one 56
   constexpr std::int64_t shortest_bound = 1024;
   const auto streams = std::ssize(lengths), padded = padded_count(streams), rows = rows_of_stream * padded + more_rows;
-  if (streams > most_streams || !varlen_attention::is_one_call(noise_.device(), estimator_.dtype()))
-    return std::nullopt;
+  if (!varlen_attention::is_one_call(noise_.device(), estimator_.dtype())) return std::nullopt;
   dit::padding made;
-  made.sequences = padded + 1 - streams;
+  made.sequences = padded + 1 + (padded + 7) / 8 - streams; // windows that are all full leave an eighth of the rows
   made.rows = rows - std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  if (made.rows < made.sequences) return std::nullopt;
+  if (made.rows < made.sequences || made.rows > made.sequences * dit::padding::longest) return std::nullopt;
   std::int64_t longest = shortest_bound;
   for (std::size_t i = 0; i < past.size(); ++i) longest = std::max(longest, past[i] + lengths[i]);
-  made.attention = {rows, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest)))};
+  made.attention = {std::max(dit::padding::longest, *std::ranges::max_element(lengths)),
+                    static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest)))};
   const auto& [keys_values, inputs] = memory_->estimator;
   if (!spare_rows_) {
-    spare_rows_ = keys_values.take(rows_of_stream * most_streams + more_rows);
+    spare_rows_ = keys_values.take(dit::padding::longest);
     spare_inputs_ = inputs.pool().take(inputs.rows());
   }
   made.first_row = spare_rows_->first();
@@ -284,6 +285,7 @@ at::Tensor flow::solve_by_graph(const at::Tensor& x, const at::Tensor& context, 
   const auto& [keys_values, contexts] = at.in->estimator;
   const graph_cache::key shape{std::ssize(at.lengths) + at.padding->sequences,
                                rows,
+                               at.padding->attention.queries,
                                at.padding->attention.keys,
                                keys_values.rows(),
                                contexts.pool().rows(),

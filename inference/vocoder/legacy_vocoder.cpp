@@ -1,6 +1,5 @@
 #include "inference/vocoder/legacy_vocoder.hpp"
 
-#include "inference/kernels/transfer.hpp"
 #include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
@@ -27,18 +26,11 @@ at::Tensor last(const at::Tensor& x, std::int64_t axis, std::int64_t n) {
 
 } // namespace
 
-legacy_vocoder::legacy_vocoder(std::shared_ptr<const hift_original> network) : network_(std::move(network)) {
-  const auto mix = network_->trunk().noise_mix();
-  if (!mix.is_cpu()) mix_ = download(mix);
-}
+legacy_vocoder::legacy_vocoder(std::shared_ptr<const hift_original> network) : network_(std::move(network)) {}
 
 std::int64_t legacy_vocoder::noise_samples(const state& session, std::int64_t fresh_frames) const {
   return (fresh_frames + (session.mel.defined() ? session.mel.size(2) : 0)) *
          network_->trunk().config().frame_samples();
-}
-
-at::Tensor legacy_vocoder::prepared(const at::Tensor& gaussian) const {
-  return mix_.defined() ? at::matmul(gaussian, mix_) : gaussian;
 }
 
 /// The groups' tensors are joined and cut as wholes, so that a device is asked as much for many jobs as for one.
@@ -82,7 +74,7 @@ std::vector<at::Tensor> legacy_vocoder::stream(std::span<const job> jobs) const 
 }
 
 hift_original::result legacy_vocoder::vocode(const group& of) const {
-  return mix_.defined() ? vocode_by_graph(of) : network_->run(of.mel, of.noise, of.source);
+  return of.mel.is_cpu() ? network_->run(of.mel, of.noise, of.source) : vocode_by_graph(of);
 }
 
 /// Padded to few numbers of jobs, because a convolution is planned anew, and a graph recorded, for each.
@@ -90,7 +82,7 @@ hift_original::result legacy_vocoder::vocode_by_graph(const group& of) const {
   const auto count = of.mel.size(0), more = padded_count(count) - count;
   const auto device = of.mel.device();
   std::vector<at::Tensor> inputs{at::constant_pad_nd(of.mel, {0, 0, 0, 0, 0, more}),
-                                 upload(at::constant_pad_nd(of.noise, {0, 0, 0, more}), device)};
+                                 at::constant_pad_nd(of.noise, {0, 0, 0, more})};
   if (of.cached > 0) inputs.push_back(at::constant_pad_nd(of.source, {0, 0, 0, 0, 0, more}));
   const auto both = graphs_.run({count + more, of.mel.size(2), of.cached}, {}, inputs, device,
                                 [network = network_](const packed_upload&, std::span<const at::Tensor> given) {

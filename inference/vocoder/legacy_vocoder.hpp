@@ -29,7 +29,7 @@ public:
   struct job {
     state* session;
     at::Tensor mel;   ///< [1, bins, frames], new frames; may be empty in a final call
-    at::Tensor noise; ///< see `prepared`
+    at::Tensor noise; ///< Gaussian [1, `noise_samples`, harmonics], or `mixed`
     bool final = false;
   };
 
@@ -39,9 +39,8 @@ public:
 
   std::int64_t noise_samples(const state& session, std::int64_t fresh_frames) const;
 
-  /// The noise of a job from Gaussian numbers [1, `noise_samples`, harmonics] on the CPU: the same, or for other devices
-  /// mixed already, [1, samples], a ninth to upload. Thread-safe.
-  at::Tensor prepared(const at::Tensor& gaussian) const;
+  /// The harmonics' Gaussian numbers [..., harmonics], on the network's device, as one for each sample: [...].
+  at::Tensor mixed(const at::Tensor& gaussian) const { return network_->trunk().mix_noise(gaussian); }
 
   const hift_original& network() const { return *network_; }
 
@@ -58,7 +57,6 @@ private:
   hift_original::result vocode_by_graph(const group& of) const;
 
   std::shared_ptr<const hift_original> network_;
-  at::Tensor mix_; ///< [harmonics] on the CPU; undefined if the network is there, too
   mutable graph_cache graphs_{32};
 };
 

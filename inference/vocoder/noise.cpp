@@ -19,6 +19,19 @@ at::Tensor gaussian_noise(random_source& chance, std::int64_t rows, std::int64_t
   return result;
 }
 
+void draw_pairs(random_source& chance, std::span<float> pairs) {
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    pairs[i] = static_cast<float>(1 - chance.next());
+    pairs[i + 1] = static_cast<float>(chance.next());
+  }
+}
+
+at::Tensor gaussian_of(const at::Tensor& pairs) {
+  const auto radius = at::sqrt(at::log(pairs.select(1, 0)).mul_(-2));
+  const auto angle = pairs.select(1, 1) * (2 * std::numbers::pi);
+  return at::stack({at::cos(angle).mul_(radius), at::sin(angle).mul_(radius)}, 1).flatten();
+}
+
 noise_tables noise_tables::draw(std::uint64_t seed, std::int64_t bins, std::int64_t harmonics) {
   constexpr std::int64_t columns = 2000, rows = 30 * 24000;
   random_stream chance(seed, substream::noise);

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 
 namespace parley::inference::speech {
 
@@ -20,5 +21,13 @@ struct noise_tables {
 
 /// Normally distributed numbers, float32 [1, rows, columns].
 at::Tensor gaussian_noise(random_source& chance, std::int64_t rows, std::int64_t columns);
+
+/// The uniform numbers from which `gaussian_noise` makes its own, two for each two of them: the first of a pair in (0, 1],
+/// the other in [0, 1). `pairs` has an even size.
+void draw_pairs(random_source& chance, std::span<float> pairs);
+
+/// Normally distributed numbers [2 * pairs] from such pairs [pairs, 2], on any device. Made in float32, so they differ from
+/// those of `gaussian_noise` by rounding.
+at::Tensor gaussian_of(const at::Tensor& pairs);
 
 } // namespace parley::inference::speech

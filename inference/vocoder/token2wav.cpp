@@ -1,5 +1,6 @@
 #include "inference/vocoder/token2wav.hpp"
 
+#include "base/assert.hpp"
 #include "inference/formats/state_dict.hpp"
 #include "inference/kernels/parallel.hpp"
 #include "inference/kernels/transfer.hpp"
@@ -15,6 +16,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace parley::inference::speech {
 namespace {
@@ -146,30 +148,47 @@ std::vector<at::Tensor> token2wav::mels_of(std::span<const job> jobs) const {
   return mels;
 }
 
-/// What the older generation's vocoder draws for each job: a quarter of a million numbers a second of sound, on all
-/// threads. Jobs that share a source draw one after another.
+/// What the older generation's vocoder draws for each job, a quarter of a million numbers a second of sound, on all threads;
+/// jobs that share a source draw one after another. A device makes Gaussian numbers of the uniform ones itself.
 std::vector<at::Tensor> token2wav::draw_noise(std::span<const job> jobs, const std::vector<at::Tensor>& mels) const {
+  const auto harmonics = legacy_->network().trunk().harmonics();
   std::vector<at::Tensor> noise(jobs.size());
   std::map<random_source*, std::vector<std::size_t>> by_source;
+  std::vector<std::int64_t> samples(jobs.size()), begins(jobs.size());
+  std::int64_t drawn = 0; // samples
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].noise.defined())
-      noise[i] = legacy_->prepared(jobs[i].noise);
-    else if (jobs[i].chance == nullptr)
-      throw std::logic_error("token2wav: this generation needs noise");
-    else
-      by_source[jobs[i].chance].push_back(i);
+    if (jobs[i].noise.defined()) {
+      noise[i] = device_.is_cpu() ? jobs[i].noise : legacy_->mixed(upload(jobs[i].noise, device_));
+      continue;
+    }
+    if (jobs[i].chance == nullptr) throw std::logic_error("token2wav: this generation needs noise");
+    by_source[jobs[i].chance].push_back(i);
+    samples[i] = legacy_->noise_samples(std::get<legacy_vocoder::state>(jobs[i].session->vocoder), mels[i].size(2));
+    PARLEY_ASSERT(samples[i] % 2 == 0, "no pair belongs to two jobs");
+    begins[i] = std::exchange(drawn, drawn + samples[i]);
   }
+  if (by_source.empty()) return noise;
   const std::vector sources(by_source.begin(), by_source.end());
+  const auto pairs = device_.is_cpu()
+                         ? at::Tensor()
+                         : at::empty({drawn * harmonics}, at::TensorOptions().pinned_memory(device_.is_cuda()));
   cpu::parallel_for(0, std::ssize(sources), 1, [&](std::int64_t begin, std::int64_t end) {
     const c10::InferenceMode guard;
     for (const auto& [chance, users] :
          std::span(sources).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)))
       for (const auto i : users) {
-        const auto& state = std::get<legacy_vocoder::state>(jobs[i].session->vocoder);
-        noise[i] = legacy_->prepared(gaussian_noise(*chance, legacy_->noise_samples(state, mels[i].size(2)),
-                                                    legacy_->network().trunk().harmonics()));
+        if (pairs.defined())
+          draw_pairs(*chance, {pairs.mutable_data_ptr<float>() + begins[i] * harmonics,
+                               static_cast<std::size_t>(samples[i] * harmonics)});
+        else
+          noise[i] = gaussian_noise(*chance, samples[i], harmonics);
       }
   });
+  if (!pairs.defined()) return noise;
+  const auto there = gaussian_of(pairs.view({-1, 2}).to(device_, true));
+  const auto all = legacy_->mixed(there.view({-1, harmonics}));
+  for (const auto& [chance, users] : sources)
+    for (const auto i : users) noise[i] = all.narrow(0, begins[i], samples[i]).unsqueeze(0);
   return noise;
 }
 
