@@ -20,7 +20,8 @@ bool is_under_way(const ready_session& r) {
 }
 
 /// Whether all sessions at this stage should rather wait for company: none of them has waited for `patience` since its
-/// unit arrived, and there is work for other sessions.
+/// unit arrived, and units of other sessions are under way. What has a share of the time is no company: it may go on for
+/// minutes.
 bool gathers(std::span<const ready_session> ready, stage at, std::chrono::milliseconds patience,
              std::chrono::steady_clock::time_point now) {
   if (patience.count() == 0) return false;
@@ -29,9 +30,9 @@ bool gathers(std::span<const ready_session> ready, stage at, std::chrono::millis
     return r.at != at || now - patience < r.deadline - from_arrival_to_deadline;
   };
   const auto works_meanwhile = [&](const ready_session& other) {
-    return other.at != at && is_under_way(other) && std::none_of(ready.begin(), ready.end(), [&](const auto& r) {
-             return r.at == at && r.session == other.session;
-           });
+    return other.at != at && !other.background && is_under_way(other) &&
+           std::none_of(ready.begin(), ready.end(),
+                        [&](const auto& r) { return r.at == at && r.session == other.session; });
   };
   return std::all_of(ready.begin(), ready.end(), in_time) && std::any_of(ready.begin(), ready.end(), works_meanwhile);
 }
@@ -41,10 +42,12 @@ bool gathers(std::span<const ready_session> ready, stage at, std::chrono::millis
 pass_limits accelerator_limits() {
   pass_limits limits;
   limits.windows = 64;
-  // A second has 25: one a pass would be a chain of 25 passes, each as long as all of its stages.
-  limits.speech_steps = 12;
+  // A stage's call for one takes almost as long as for many, so a pass that runs all stages, each for a few sessions, is
+  // long, and a unit needs about ten passes. Units that begin together go through the stages together: those that arrive
+  // meanwhile wait until they are done. bench/gpu/passes.cpp simulates it.
+  limits.gather_sounds = std::chrono::milliseconds(300);
+  limits.speech_steps = 26; // all of a unit
   limits.window_rest = 2;
-  limits.gather_sounds = std::chrono::milliseconds(30);
   limits.gather_windows = std::chrono::milliseconds(550);
   return limits;
 }

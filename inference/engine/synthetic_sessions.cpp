@@ -101,6 +101,7 @@ void tts_sessions::step(int count) {
   std::vector<speech::tts_step> running;
   for (const auto& step : steps_)
     if (step.turn->running()) running.push_back(step);
+  if (running.empty()) return;
   const auto chosen = speech::tts_choose(model, running, count);
   for (std::size_t i = 0; i < running.size(); ++i) running[i].turn->take(chosen[i], *running[i].chance);
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,11 +29,29 @@ std::atomic<bool> calls_preferred = false;
 #ifdef PARLEY_CUDA_GRAPHS
 
 /// One memory pool for what all graphs hold between their kernels: they are launched one after another, and each result is
-/// copied before the next launch.
-static at::cuda::MempoolId_t shared_pool() {
-  static const auto pool = at::cuda::graph_pool_handle();
-  return pool;
-}
+/// copied before the next launch. When its last graph goes, LibTorch gives it up, and it cannot be used again.
+class shared_pool {
+public:
+  shared_pool() {
+    const std::scoped_lock hold(lock_);
+    if (graphs_++ == 0) pool_ = at::cuda::graph_pool_handle();
+    id_ = pool_;
+  }
+  ~shared_pool() {
+    const std::scoped_lock hold(lock_);
+    --graphs_;
+  }
+  shared_pool(const shared_pool&) = delete;
+  shared_pool& operator=(const shared_pool&) = delete;
+
+  at::cuda::MempoolId_t id() const { return id_; }
+
+private:
+  static inline std::mutex lock_;
+  static inline std::size_t graphs_ = 0;
+  static inline at::cuda::MempoolId_t pool_{};
+  at::cuda::MempoolId_t id_;
+};
 
 /// A recorded call.
 class graph_cache::recorded {
@@ -40,7 +59,7 @@ public:
   recorded(at::Device device, const std::function<at::Tensor()>& work) {
     // c10::cuda's own guard would have to be linked with CUDA's runtime.
     const c10::StreamGuard elsewhere(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device));
-    graph_.capture_begin(shared_pool(), cudaStreamCaptureModeThreadLocal);
+    graph_.capture_begin(pool_.id(), cudaStreamCaptureModeThreadLocal);
     try {
       result_ = work();
     } catch (...) {
@@ -59,6 +78,7 @@ public:
   }
 
 private:
+  shared_pool pool_; ///< before the graph, which goes first
   at::cuda::CUDAGraph graph_;
   at::Tensor result_;
 };

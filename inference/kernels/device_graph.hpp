@@ -33,6 +33,10 @@ public:
   at::Tensor run(const key& shape, packed_upload numbers, std::span<const at::Tensor> inputs, at::Device device,
                  const work& what);
 
+  /// The most streams' windows that are worth a graph: more keep a device busy for longer than asking for their kernels
+  /// takes, and what a graph uses between its kernels is taken from sessions for good (8 GiB for 64 windows).
+  static constexpr std::int64_t most_windows = 16;
+
   std::size_t size() const { return graphs_.size(); }
 
   /// To compare with: from now on, every call on every device is made kernel by kernel.

@@ -185,6 +185,9 @@ bool tts_chooses(const tts_llama& model, const tts_step& step) {
 
 std::vector<std::vector<std::int64_t>> tts_choose(const tts_llama& model, std::span<const tts_step> steps,
                                                   std::int64_t count) {
+  std::int64_t longest = 1;
+  for (const auto& step : steps) longest = std::max(longest, step.turn->most_left());
+  count = std::min(count, longest);
   std::vector<tts_llama::row> rows;
   std::vector<tts_choice> how;
   for (const auto& step : steps) {

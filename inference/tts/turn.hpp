@@ -49,6 +49,9 @@ public:
 
   bool running() const { return running_; }
 
+  /// Steps after which the running group ends at the latest.
+  std::int64_t most_left() const { return limits_.most - step_; }
+
   /// What to feed the model next. It points into this object. Throws std::logic_error if no group is running.
   tts_llama::row next();
 
@@ -140,8 +143,9 @@ void tts_take(const tts_step& step, const at::Tensor& logits);
 /// numbers that can be gone back to.
 bool tts_chooses(const tts_llama& model, const tts_step& step);
 
-/// Several decode steps of turns that are running, with one wait for the device: the tokens, to be taken. They have the
-/// same top_k and penalty window. If it throws, the turns are unchanged.
+/// Several decode steps of turns that are running, at least one, with one wait for the device: the tokens, to be taken; at
+/// most `count`, and none that no turn can take. They have the same top_k and penalty window. If it throws, the turns are
+/// unchanged.
 std::vector<std::vector<std::int64_t>> tts_choose(const tts_llama& model, std::span<const tts_step> steps,
                                                   std::int64_t count);
 

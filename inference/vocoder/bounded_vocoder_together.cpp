@@ -209,10 +209,11 @@ at::Tensor bounded_vocoder::speech_by_graph(const at::Tensor& mel, const at::Ten
                                             const at::Tensor& columns) const {
   std::vector<at::Tensor> inputs{mel, source};
   if (columns.defined()) inputs.push_back(columns);
-  return graphs_.run({mel.size(0), mel.size(2), std::ssize(inputs)}, {}, inputs, mel.device(),
-                     [network = network_](const packed_upload&, std::span<const at::Tensor> given) {
-                       return network->decode_together(given[0], given[1], given.size() > 2 ? given[2] : at::Tensor());
-                     });
+  const auto work = [network = network_](const packed_upload&, std::span<const at::Tensor> given) {
+    return network->decode_together(given[0], given[1], given.size() > 2 ? given[2] : at::Tensor());
+  };
+  if (mel.size(0) > graph_cache::most_windows) return work({}, inputs);
+  return graphs_.run({mel.size(0), mel.size(2), std::ssize(inputs)}, {}, inputs, mel.device(), work);
 }
 
 /// The excitation of all streams, earlier frames and new ones: [frames, samples]. Undefined if there is none.

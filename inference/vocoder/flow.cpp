@@ -247,14 +247,15 @@ at::Tensor flow::solve(at::Tensor x, const at::Tensor& context, const dit::memor
   return x;
 }
 
-/// The padding of a call that can be a graph; none for others: on a device without one call for many sequences' attention,
-/// or for many windows that are much shorter than most.
+/// The padding of a call that can be a graph; none for others: of many streams, on a device without one call for many
+/// sequences' attention, or with windows that are much shorter than most.
 std::optional<dit::padding> flow::padding_of(std::span<const std::int64_t> lengths,
                                              std::span<const std::int64_t> past) const {
   constexpr std::int64_t rows_of_stream = 56, more_rows = 8; // a window has 50 rows, the last one 56
   constexpr std::int64_t shortest_bound = 1024;
   const auto streams = std::ssize(lengths), padded = padded_count(streams), rows = rows_of_stream * padded + more_rows;
-  if (!varlen_attention::is_one_call(noise_.device(), estimator_.dtype())) return std::nullopt;
+  if (padded > graph_cache::most_windows || !varlen_attention::is_one_call(noise_.device(), estimator_.dtype()))
+    return std::nullopt;
   dit::padding made;
   made.sequences = padded + 1 + (padded + 7) / 8 - streams; // windows that are all full leave an eighth of the rows
   made.rows = rows - std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});

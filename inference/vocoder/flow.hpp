@@ -124,7 +124,7 @@ private:
   // Elsewhere than on the CPU.
   std::optional<memory> memory_;
   mutable std::shared_ptr<const row_pool::region> spare_rows_, spare_inputs_; ///< for what pads a call
-  mutable graph_cache graphs_{40};
+  mutable graph_cache graphs_{24};
 };
 
 } // namespace parley::inference::speech

@@ -84,12 +84,13 @@ hift_original::result legacy_vocoder::vocode_by_graph(const group& of) const {
   std::vector<at::Tensor> inputs{at::constant_pad_nd(of.mel, {0, 0, 0, 0, 0, more}),
                                  at::constant_pad_nd(of.noise, {0, 0, 0, more})};
   if (of.cached > 0) inputs.push_back(at::constant_pad_nd(of.source, {0, 0, 0, 0, 0, more}));
-  const auto both = graphs_.run({count + more, of.mel.size(2), of.cached}, {}, inputs, device,
-                                [network = network_](const packed_upload&, std::span<const at::Tensor> given) {
-                                  const auto made =
-                                      network->run(given[0], given[1], given.size() > 2 ? given[2] : at::Tensor());
-                                  return at::stack({made.speech, made.source.squeeze(1)});
-                                });
+  const auto work = [network = network_](const packed_upload&, std::span<const at::Tensor> given) {
+    const auto made = network->run(given[0], given[1], given.size() > 2 ? given[2] : at::Tensor());
+    return at::stack({made.speech, made.source.squeeze(1)});
+  };
+  const auto both = count + more > graph_cache::most_windows
+                        ? work({}, inputs)
+                        : graphs_.run({count + more, of.mel.size(2), of.cached}, {}, inputs, device, work);
   return {both[0].narrow(0, 0, count), both[1].narrow(0, 0, count).unsqueeze(1)};
 }
 

@@ -54,7 +54,7 @@ device_work staged_model::tts_pass(int sessions) const {
   synthetic::tts_sessions batch(*speaks_.by, sessions);
   const auto steps = accelerator_limits().speech_steps;
   batch.begin(6);
-  batch.step(steps);
+  batch.step();
   take_work();
   batch.step(steps);
   return take_work();

@@ -168,6 +168,10 @@ TEST_CASE("windows wait for company while there is other work, but not for long"
   CHECK(with({one, other}, 260).sound.size() == 2);                               // there is nothing else to do
   CHECK(with({one, waits(1, stage::decode, 100)}, 260).sound.size() == 1);        // nor for anybody else
   CHECK(with({one, waits(3, stage::prefill, 0, 500, true)}, 260).sound.size() == 1); // a prompt is no company
+  auto chat = decodes;
+  chat.background = true;
+  CHECK(with({one, chat}, 260).sound.size() == 1); // nor is an answer to a chat, which may take a minute
+  CHECK(with({waits(4, stage::hear, 100), chat}, 120).hear.size() == 1);
   CHECK(with({waits(4, stage::hear, 100), decodes}, 120).hear.empty());
   CHECK(with({waits(4, stage::hear, 100), decodes}, 130).hear.size() == 1);
   CHECK(schedule_pass(std::vector{one, decodes}, {}, at(0)).sound.size() == 1); // the CPU does not wait
