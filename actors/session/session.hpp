@@ -3,6 +3,7 @@
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/log/log_store.hpp"
+#include "actors/log_facts.hpp"
 #include "actors/messages.hpp"
 #include "actors/queue/worker_table.hpp"
 #include "actors/recording/recorder_feed.hpp"
@@ -79,7 +80,9 @@ private:
   void take_event(engine_event& event);
   void take_engine_event(conversation::event&& event);
   void tell_fault() noexcept;
+  void log_begin() const;
   void log_end();
+  void describe(log_facts& facts) const;
 
   /// Forwards a lease event to the state machine. `why` is the reason for a refusal.
   void learn_abilities();
