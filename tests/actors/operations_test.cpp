@@ -79,7 +79,9 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_stage_seconds_sum{stage="llm",worker="1"})") == Approx(0.3));
   CHECK(value(text, R"(parley_stage_seconds_count{stage="tts",worker="1"})") == 0);
   CHECK(value(text, R"(parley_errors_total{code="unknown_event"})") == 1);
+  CHECK(value(text, R"(parley_slots_wanted)") == 1);
   CHECK(value(text, R"(parley_worker_up{worker="1"})") == 1);
+  CHECK(value(text, R"(parley_worker_info{device="none",node="local",worker="1"})") == 1);
   CHECK(value(text, R"(parley_worker_slots{state="offered",worker="1"})") == 2);
   CHECK(value(text, R"(parley_worker_slots{state="busy",worker="1"})") == 1);
   CHECK(value(text, R"(parley_kv_pages{state="used",worker="1"})") == 1);
@@ -106,6 +108,24 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_sessions_ended_total{mode="audio",reason="user_stop"})") == 1);
   CHECK(value(text, R"(parley_key_tokens_total{direction="input",key="ann"})") == 23);
   CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 0);
+}
+
+TEST_CASE("as many slots are wanted as sessions hold and clients wait for, also without a worker") {
+  stub_script script(1);
+  test_server core;
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 0);
+  auto first = core.connect();
+  first.link->next("session.queued");
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 1);
+  core.add_up(script);
+  first.init();
+  auto second = core.connect();
+  second.link->next("session.queued");
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 2);
+  second.vanish();
+  first.close_session();
+  CHECK(core.all_free());
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 0);
 }
 
 TEST_CASE("the listen that ends a turn in its last second is no unit of its own") {
@@ -264,6 +284,7 @@ TEST_CASE("a worker that has left, or was replaced, leaves no series behind") {
   actors::session_meter session(counted);
   for (actors::worker_key key = 1; key <= 5; ++key) {
     session.runs_on(key);
+    counted.describe(key, "node", "cpu");
     counted.gone(key);
     CHECK(counted.text().find("worker=\"" + std::to_string(key) + '"') != std::string::npos); // still listed
     counted.remove(key);
