@@ -145,6 +145,9 @@ public:
   /// Whether a worker can take a session (GET /ready).
   virtual readiness ready() const = 0;
 
+  /// The name of the model that the workers serve; empty until one has loaded it.
+  virtual std::string model() const { return {}; }
+
   /// Whether a worker of this process is still loading its model for the first time (GET /health). Always false if
   /// workers only join from elsewhere.
   virtual bool loading() const = 0;

@@ -69,6 +69,7 @@ public:
   // gateway_api; all thread-safe
   std::unique_ptr<session_handle> admit(connection_info info, std::shared_ptr<client_link> link) override;
   readiness ready() const override { return board_.ready(); }
+  std::string model() const override { return board_.model(); }
   std::string fault() const override;
   bool loading() const override { return nodes_ == nodes::none && !board_.was_up(); }
   void status(std::function<void(std::string json)> done, status_part part = status_part::all) override;

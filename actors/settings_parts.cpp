@@ -1,12 +1,11 @@
 #include "actors/settings_parts.hpp"
 
+#include "base/read_file.hpp"
 #include "config/load.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/voice.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <sstream>
 #include <string>
@@ -22,11 +21,10 @@ std::chrono::milliseconds span_of(double seconds) {
 
 /// The voice in a WAV file as it goes to sessions: float32 at 16 kHz, base64.
 std::string read_voice(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) throw config::settings_error("openai.voices: " + file + " cannot be read");
+  const auto bytes = base::read_file(file);
+  if (!bytes) throw config::settings_error("openai.voices: " + file + " cannot be read");
   std::string text;
-  protocol::base64::append(std::as_bytes(std::span(bytes)), text);
+  protocol::base64::append(std::as_bytes(std::span(*bytes)), text);
   const auto samples = protocol::decode_sound(text, protocol::voice_seconds, file);
   if (!samples) throw config::settings_error("openai.voices: " + samples.error().message);
   std::string out;

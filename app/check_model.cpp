@@ -1,6 +1,7 @@
 #include "inference/check/check_model.hpp"
 
 #include "app/commands.hpp"
+#include "app/cuda_library.hpp"
 #include "app/logging.hpp"
 #include "app/service.hpp"
 
@@ -30,6 +31,7 @@ void add_check_model(CLI::App& app, job& chosen) {
     chosen = [made] {
       inference::check::check_options options{made->hash, made->run, settings_from(made->flags)};
       start_logging(options.settings);
+      if (made->run) load_cuda_library(options.settings.worker.device);
       return inference::check::check_model(made->model, options, std::cout);
     };
   });

@@ -1,11 +1,10 @@
 #include "app/default_voice.hpp"
 
+#include "base/read_file.hpp"
 #include "config/load.hpp"
 #include "inference/voice/default_voice_file.hpp"
 #include "protocol/media/wav.hpp"
 
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 
@@ -20,10 +19,9 @@ net::named_voice load_default_voice(const config::settings& settings, const std:
   const auto refuse = [&](const std::string& why) {
     throw config::settings_error("voice.default: " + path.string() + ": " + why);
   };
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (!in || !(bytes << in.rdbuf())) refuse("cannot be read");
-  auto samples = protocol::read_wav(bytes.str());
+  const auto bytes = base::read_file(path);
+  if (!bytes || bytes->empty()) refuse("cannot be read");
+  auto samples = protocol::read_wav(*bytes);
   if (!samples) refuse(samples.error());
   return {path.filename().string(), std::make_shared<const std::vector<float>>(std::move(*samples))};
 }

@@ -19,15 +19,12 @@ namespace parley::app {
 
 namespace {
 
-/// Time for the last frames of closed sessions to reach their clients.
-constexpr std::chrono::seconds flush_time{2};
-
 int gateway(const service_flags& flags) {
   const auto settings = settings_from(flags);
   prepare_process();
   start_logging(settings);
   auto options = net::options_from(settings);
-  options.model = "parley";
+  options.model.clear(); // that of its workers
   if (!settings.voice.default_wav.empty()) options.voice = [voice = load_default_voice(settings, {})] { return voice; };
 
   service_news news;

@@ -1,4 +1,5 @@
 #include "app/commands.hpp"
+#include "app/version.hpp"
 #include "base/memory.hpp"
 #include "config/load.hpp"
 
@@ -32,7 +33,7 @@ std::string unknown_command(const CLI::App& app) {
 int main(int argc, char** argv) {
   parley::base::keep_freed_memory();
   CLI::App app{"Parley: a server for the MiniCPM-o 4.5 Realtime API", "parley"};
-  app.set_version_flag("--version", PARLEY_VERSION);
+  app.set_version_flag("--version", parley::app::version);
   app.require_subcommand(1);
   parley::app::job chosen;
   parley::app::add_serve(app, chosen);

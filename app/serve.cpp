@@ -1,5 +1,6 @@
 #include "actors/server_core.hpp"
 #include "app/commands.hpp"
+#include "app/cuda_library.hpp"
 #include "app/default_voice.hpp"
 #include "app/device_workers.hpp"
 #include "app/logging.hpp"
@@ -19,9 +20,6 @@
 namespace parley::app {
 
 namespace {
-
-/// Time for the last frames of closed sessions to reach their clients.
-constexpr std::chrono::seconds flush_time{2};
 
 /// Runs until the server has to stop; returns the exit status.
 int serve_until_told(service_news& news, net::server& server, std::size_t workers) {
@@ -49,6 +47,7 @@ int serve(const service_flags& flags) {
   auto settings = settings_from(flags);
   prepare_process();
   start_logging(settings);
+  load_cuda_library(settings.worker.device);
   const auto devices = inference::devices_named(settings.worker.device);
   const bool alone = devices.size() == 1;
   settings.worker.device = devices.front();

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,9 @@
 
 // What the long-running commands share.
 namespace parley::app {
+
+/// Time for the last frames of closed sessions to reach their clients.
+inline constexpr std::chrono::seconds flush_time{2};
 
 /// Their flags, each of which sets a setting.
 struct service_flags {

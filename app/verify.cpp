@@ -1,6 +1,7 @@
 #include "inference/verify/verify.hpp"
 
 #include "app/commands.hpp"
+#include "app/cuda_library.hpp"
 
 #include <iostream>
 #include <map>
@@ -29,7 +30,10 @@ void add_verify(CLI::App& app, job& chosen) {
   sub->add_flag("--plain-attention", where->how.plain_attention,
                 "Attend to one sequence after another: to tell whether a GPU's fused kernels for all of them differ");
   sub->callback([where, &chosen] {
-    chosen = [where] { return inference::verify::run_verify(where->model, where->goldens, std::cout, where->how); };
+    chosen = [where] {
+      load_cuda_library(where->how.device);
+      return inference::verify::run_verify(where->model, where->goldens, std::cout, where->how);
+    };
   });
 }
 

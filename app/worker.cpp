@@ -1,5 +1,6 @@
 #include "actors/cluster/node_worker.hpp"
 #include "app/commands.hpp"
+#include "app/cuda_library.hpp"
 #include "app/logging.hpp"
 #include "app/node_settings.hpp"
 #include "app/service.hpp"
@@ -25,6 +26,7 @@ int worker(const service_flags& flags) {
   if (const char* given = std::getenv(secret_variable)) settings.nodes.secret = given;
   prepare_process();
   start_logging(settings);
+  load_cuda_library(settings.worker.device);
   resolve_model(settings);
 
   service_news news;

@@ -1,3 +1,4 @@
+#include "base/read_file.hpp"
 #include "config/settings.hpp"
 #include "inference/duplex/frame_rows.hpp"
 #include "inference/engine.hpp"
@@ -8,8 +9,6 @@
 #include <benchmark/benchmark.h>
 #include <c10/core/InferenceMode.h>
 
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 // The cost of a 640x480 frame: slicing on its own thread, the encoder, and one second of eight sessions with and
@@ -24,9 +23,9 @@ constexpr std::int64_t past_rows = 512;
 
 const image_file& frame() {
   static const auto file = [] {
-    std::ifstream in("tests/data/pictures/frame.jpg", std::ios::binary);
-    if (!in) throw std::runtime_error("run it from the source root");
-    return std::make_shared<const std::string>(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>{});
+    auto bytes = parley::base::read_file("tests/data/pictures/frame.jpg");
+    if (!bytes) throw std::runtime_error("run it from the source root");
+    return std::make_shared<const std::string>(*std::move(bytes));
   }();
   return file;
 }

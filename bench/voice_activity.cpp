@@ -1,13 +1,12 @@
 #include "protocol/realtime/voice_activity.hpp"
 
+#include "base/read_file.hpp"
 #include "protocol/realtime/silero_detector.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -20,8 +19,7 @@ int main(int argc, char** argv) {
   const auto how = std::string(argv[1]) == "silero" ? voice_detection::silero : voice_detection::loudness;
   const double threshold = std::stod(argv[2]);
   for (int i = 3; i < argc; ++i) {
-    std::ifstream file(argv[i], std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    const auto bytes = parley::base::read_file(argv[i]).value();
     std::vector<float> samples(bytes.size() / sizeof(float));
     bytes.copy(reinterpret_cast<char*>(samples.data()), samples.size() * sizeof(float));
     const auto detector = make_detector(how);

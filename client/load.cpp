@@ -1,5 +1,6 @@
 #include "client/load.hpp"
 
+#include "base/read_file.hpp"
 #include "client/load_connection.hpp"
 #include "client/voice_connection.hpp"
 
@@ -7,7 +8,6 @@
 #include <condition_variable>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,12 +22,6 @@ namespace {
 
 constexpr double patience = 20; ///< seconds after the end in which all clients must leave
 
-tl::expected<std::string, std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return tl::unexpected("cannot read " + path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 tl::expected<protocol::mode, std::string> mode_named(const std::string& name) {
   if (name == "chat") return protocol::mode::chat;
   if (name == "audio") return protocol::mode::audio;
@@ -38,8 +32,8 @@ tl::expected<protocol::mode, std::string> mode_named(const std::string& name) {
 tl::expected<std::vector<std::string>, std::string> read_wavs(const load_options& options) {
   std::vector<std::string> wavs;
   for (const auto& path : options.wavs) {
-    auto bytes = read_file(path);
-    if (!bytes) return tl::unexpected("--wav: " + bytes.error());
+    auto bytes = base::read_file(path);
+    if (!bytes) return tl::unexpected("--wav: cannot read " + path);
     wavs.push_back(std::move(*bytes));
   }
   return wavs;
@@ -63,8 +57,8 @@ tl::expected<participant_maker, std::string> own_participants(const load_options
   if (!wavs) return tl::unexpected(wavs.error());
   std::string picture;
   if (!options.picture.empty()) {
-    auto bytes = read_file(options.picture);
-    if (!bytes) return tl::unexpected("--picture: " + bytes.error());
+    auto bytes = base::read_file(options.picture);
+    if (!bytes) return tl::unexpected("--picture: cannot read " + options.picture);
     picture = std::move(*bytes);
   }
   auto made = load_material::make(*wavs, picture, options.prompts, options.max_new_tokens, options.habits);

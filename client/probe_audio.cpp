@@ -1,3 +1,4 @@
+#include "base/read_file.hpp"
 #include "client/latencies.hpp"
 #include "client/playback_timeline.hpp"
 #include "client/printable.hpp"
@@ -10,9 +11,7 @@
 #include <tl/expected.hpp>
 
 #include <chrono>
-#include <fstream>
 #include <iomanip>
-#include <iterator>
 #include <ostream>
 #include <span>
 #include <utility>
@@ -24,12 +23,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t unit_samples = 16000;
-
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 class audio_probe final : public probe_session {
 public:
@@ -201,14 +194,14 @@ int refuse(std::ostream& err, const std::string& why) {
 /// The sound that the options name, or what is wrong with them.
 tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_options& options) {
   if (options.wav.empty()) return tl::unexpected<std::string>("--wav is missing");
-  const auto file = read_file(options.wav);
+  const auto file = base::read_file(options.wav);
   if (!file) return tl::unexpected("--wav: cannot read " + options.wav);
   auto samples = protocol::read_sound(*file);
   if (!samples) return tl::unexpected("--wav: " + options.wav + ": " + samples.error());
   if (samples->empty()) return tl::unexpected("--wav: " + options.wav + " holds no sound");
   std::string voice;
   if (!options.voice.empty()) {
-    auto bytes = read_file(options.voice);
+    auto bytes = base::read_file(options.voice);
     if (!bytes || !protocol::is_readable_sound(base::kind_of(*bytes)))
       return tl::unexpected("--voice: " + options.voice +
                             " is no file of sound that is read: " + std::string(protocol::readable_sounds) + " are");

@@ -1,3 +1,4 @@
+#include "base/read_file.hpp"
 #include "client/latencies.hpp"
 #include "client/playback_timeline.hpp"
 #include "client/printable.hpp"
@@ -5,8 +6,6 @@
 #include "client/probe_session.hpp"
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -89,11 +88,12 @@ private:
 bool read_files(const std::vector<std::string>& paths, std::string_view option, std::vector<std::string>& into,
                 std::ostream& err) {
   for (const auto& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    into.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>{});
-    if (file && !into.back().empty()) continue;
-    err << "parley probe: " << option << ": cannot read " << path << std::endl;
-    return false;
+    auto bytes = base::read_file(path);
+    if (!bytes || bytes->empty()) {
+      err << "parley probe: " << option << ": cannot read " << path << std::endl;
+      return false;
+    }
+    into.push_back(*std::move(bytes));
   }
   return true;
 }

@@ -1,11 +1,11 @@
 #include "client/video_reader.hpp"
 
+#include "base/read_file.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -67,9 +67,9 @@ tl::expected<std::vector<std::string>, std::string> read_pictures(const std::str
   std::sort(files.begin(), files.end());
   std::vector<std::string> pictures;
   for (const auto& path : files) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return tl::unexpected("cannot read " + path.string());
-    pictures.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>{});
+    auto bytes = base::read_file(path);
+    if (!bytes) return tl::unexpected("cannot read " + path.string());
+    pictures.push_back(*std::move(bytes));
   }
   return pictures;
 }

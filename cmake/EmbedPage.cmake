@@ -4,6 +4,7 @@ set(type_html "text/html; charset=utf-8")
 set(type_js "text/javascript; charset=utf-8")
 set(type_css "text/css; charset=utf-8")
 set(type_png "image/png")
+set(type_webmanifest "application/manifest+json")
 
 set(bytes "")
 set(table "")

@@ -279,10 +279,10 @@ const std::array table{
         "The language model's layers in fewer bits, for machines with less memory: none, int8 (CPU only) "
         "or int4."},
     key{"engine.speech_dtype", PARLEY_MEMBER(engine.speech),
-        "Number format of the networks that speak: float32, or mixed (CPU only: the speech-token model's layers in "
-        "int8, "
-        "and in bfloat16 the large products of the networks that make sound of its tokens, if the processor has "
-        "such)."},
+        "Number format of the networks that speak: float32, or mixed (on the CPU the speech-token model's layers in "
+        "int8, and in bfloat16 the large products of the networks that make sound of its tokens, if the processor has "
+        "such; on a GPU the speech-token model's layers and the flow's estimator in bfloat16, with what they "
+        "remember)."},
     key{"engine.window", PARLEY_MEMBER(engine.window),
         "How the KV cache slides when it is full: off (the session ends with context_full), basic or context."},
     key{"engine.allow_client_window", PARLEY_MEMBER(engine.allow_client_window),

@@ -1,5 +1,6 @@
 #include "config/load.hpp"
 
+#include "base/read_file.hpp"
 #include "config/keys.hpp"
 
 #include <toml++/toml.h>
@@ -7,8 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 
 namespace parley::config {
 
@@ -118,11 +117,9 @@ void load_text(settings& target, std::string_view toml, std::string_view name) {
 }
 
 void load_file(settings& target, const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in && in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
-  if (!in.is_open() || in.bad()) throw settings_error(file.string() + ": cannot be read");
-  load_text(target, text.str(), file.string());
+  const auto text = base::read_file(file);
+  if (!text) throw settings_error(file.string() + ": cannot be read");
+  load_text(target, *text, file.string());
 }
 
 void apply_override(settings& target, std::string_view assignment) {

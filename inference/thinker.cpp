@@ -1,7 +1,7 @@
 #include "inference/thinker.hpp"
 
-#include "inference/chat/answer_decoder.hpp"
-#include "inference/duplex/unit_decoder.hpp"
+#include "inference/decoding/answer_decoder.hpp"
+#include "inference/decoding/unit_decoder.hpp"
 #include "inference/llm/sampling.hpp"
 
 #include <ATen/ATen.h>

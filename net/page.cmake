@@ -3,6 +3,10 @@ set(page_files
     index.html
     replay.html
     icon.png
+    icon_192.png
+    icon_512.png
+    icon_masked.png
+    parley.webmanifest
     parts.css
     replay.css
     style.css
@@ -15,11 +19,20 @@ set(page_files
     chat.js
     composer.js
     connection.js
+    controls.js
+    conversation_sound.js
+    device_choice.js
     devices.js
     duplex.js
+    earlier.js
+    earlier_list.js
     errors.js
+    farewell.js
+    farewell_worker.js
+    files.js
     kept.js
     keys.js
+    markdown.js
     measures.js
     microphone.js
     microphone_worklet.js
@@ -32,11 +45,14 @@ set(page_files
     resampler.js
     server.js
     settings.js
+    sound_clock.js
+    stereo.js
     theme.js
     transcript.js
     units.js
     view.js
     voice_file.js
+    wav.js
     words.js)
 list(TRANSFORM page_files PREPEND "${PROJECT_SOURCE_DIR}/web/" OUTPUT_VARIABLE page_sources)
 set(page_script "${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake")

@@ -15,7 +15,8 @@ os=$(. "${OS_RELEASE:-/etc/os-release}" 2>/dev/null && echo "${ID:-} ${VERSION_I
 case $os in
 "debian 12 "*) ;;
 *)
-  printf 'setup: %s\n' "this sets up Debian 12 and nothing else (here: ${os#* * }). By hand: install what scripts/packages.txt lists and the Python package torch, then \
+  printf 'setup: %s\n' "this sets up Debian 12 and nothing else (here: ${os#* * }). The wheel serves here all the same: \
+docker run --rm -v \"\$PWD\":/src -w /src debian:12 packaging/wheel/build.sh && pip install build/wheel/*.whl && parley serve (docs/install.md). By hand: install what scripts/packages.txt lists and the Python package torch, then \
 cmake --preset release -DTORCH_ROOT=SITE_PACKAGES/torch && cmake --build build/release --target parley && build/release/parley serve" >&2
   exit 1
   ;;

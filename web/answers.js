@@ -16,6 +16,7 @@ export class Answers {
   }
 
   set model(name) {
+    if (this.#model === name) return;
     this.#model = name;
     this.show();
   }

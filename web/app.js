@@ -2,24 +2,30 @@ import { Answers } from "./answers.js";
 import { Captions } from "./captions.js";
 import { Chat } from "./chat.js";
 import { Composer } from "./composer.js";
+import { Controls } from "./controls.js";
+import { DeviceChoice } from "./device_choice.js";
 import { Duplex } from "./duplex.js";
-import { kept } from "./kept.js";
+import { EarlierList } from "./earlier_list.js";
+import { Farewell } from "./farewell.js";
+import { inFileName, saveFile } from "./files.js";
+import { kept, keptInTab } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { Measures } from "./measures.js";
 import { Orb } from "./orb.js";
-import { askModel, askServer } from "./server.js";
+import { askServer } from "./server.js";
 import { Settings } from "./settings.js";
 import { followTheme } from "./theme.js";
 import { View } from "./view.js";
 import { followLanguage, words } from "./words.js";
 
 const ASK_SERVER_MS = 15000;
+const LEFT = "left"; // what it takes to go on after a reload
 
 const element = (id) => document.getElementById(id);
-const settings = new Settings();
+const settings = new Settings(() => devices.list());
 const page = {
   view: new View(showServer),
-  captions: new Captions(element("entries"), element("caption")),
+  captions: new Captions(element("entries"), element("caption"), () => earlier.changed()),
   measures: new Measures(),
   orb: new Orb(element("orb")),
   preview: element("preview"),
@@ -32,6 +38,18 @@ const answers = new Answers({ name: element("model"), knows: element("knows"), i
   chat.ask(text, []);
 });
 let duplex = null;
+const farewell = new Farewell();
+let sound = null; // of the last conversation
+const earlier = new EarlierList(
+  () => ({ mode: mode(), lines: page.captions.lines }),
+  (conversation) => {
+    if (duplex || chat.busy) return;
+    page.captions.load(conversation.lines);
+    chat.remember(conversation.lines);
+  },
+);
+const controls = new Controls(() => duplex, page.view, settings);
+const devices = new DeviceChoice((kind) => duplex?.change(kind));
 
 function mode() {
   return document.body.dataset.mode;
@@ -41,22 +59,58 @@ function toggle() {
   page.view.notice("");
   if (duplex) return duplex.stop();
   if (mode() === "chat") return chat.stop();
-  page.measures.clear();
-  duplex = new Duplex(mode(), settings, page, {
-    cameras: (count) => (element("flip").hidden = count < 2),
-    over: () => {
-      duplex = null;
-      mute(false);
-      element("flip").hidden = true;
-    },
-  });
+  talk(null);
 }
 
-/** Whoever closes the page leaves: the slot is for somebody else. */
+/** `claim`: of the conversation that goes on. */
+function talk(claim) {
+  page.measures.clear();
+  devices.stop();
+  const on = {
+    cameras: (count) => controls.cameras(count),
+    source: (name) => controls.from(name),
+    begun: (heard) => {
+      sound = heard;
+      element("save-sound").hidden = false;
+    },
+    over: () => {
+      duplex = null;
+      controls.end();
+    },
+  };
+  duplex = new Duplex(mode(), settings, devices, page, on, claim);
+  controls.begin();
+}
+
+/** Whoever closes the page leaves: the slot is for somebody else. Whoever loads it again may go on. */
 function leave({ persisted }) {
   if (persisted) return; // the page may come back as it is
-  duplex?.stop();
+  earlier.keep();
+  const claim = duplex?.claim;
+  if (claim && farewell.leave({ session: claim.session, ...duplex.way })) {
+    keptInTab.set(LEFT, JSON.stringify({ ...claim, id: earlier.id, at: Date.now() }));
+  } else {
+    duplex?.stop();
+  }
   chat.leave();
+}
+
+/** Offers to go on with the conversation that was running when the page was loaded again, for as long as the server waits. */
+function offerToGoOn() {
+  const left = JSON.parse(keptInTab.get(LEFT) ?? "null");
+  keptInTab.set(LEFT, "null");
+  if (!left || !farewell.isBack(left.session, Date.now() - left.at)) return;
+  const remaining = () => left.seconds - (Date.now() - left.at) / 1000;
+  const withdraw = setTimeout(() => page.view.notice(""), remaining() * 1000);
+  const goOn = () => {
+    clearTimeout(withdraw);
+    page.view.notice("");
+    if (duplex || chat.busy) return;
+    document.querySelector(`[name=mode][value=${left.mode}]`).click();
+    earlier.open(left.id);
+    talk({ ...left, seconds: remaining() });
+  };
+  page.view.notice(words("again"), { words: words("again.go_on"), run: goOn });
 }
 
 function interrupt() {
@@ -64,21 +118,12 @@ function interrupt() {
   duplex?.interrupt();
 }
 
-function mute(value) {
-  if (duplex) duplex.muted = value;
-  page.view.muted = value;
-  element("mute").setAttribute("aria-pressed", value);
-}
-
-function isMuted() {
-  return element("mute").getAttribute("aria-pressed") === "true";
-}
-
 function choose(chosen) {
   if (chosen !== "chat") chat.leave();
   document.body.dataset.mode = chosen;
   element("entries").ariaLive = chosen === "chat" ? "polite" : "off"; // what is spoken has its caption
   kept.set("mode", chosen);
+  page.view.ended = false;
   page.measures.clear();
 }
 
@@ -86,10 +131,20 @@ function clear() {
   chat.stop();
   chat.forget();
   page.captions.clear();
+  earlier.begin();
+  if (duplex) return;
+  sound = null;
+  element("save-sound").hidden = true;
+}
+
+function saveSound() {
+  saveFile(sound.toWav(), `parley-${inFileName(new Date())}.wav`);
 }
 
 async function showServer() {
-  page.view.server(await askServer());
+  const server = await askServer();
+  page.view.server(server);
+  if (server.model) answers.model = server.model;
 }
 
 for (const radio of document.getElementsByName("mode")) {
@@ -109,17 +164,22 @@ new Composer(
 element("start").addEventListener("click", toggle);
 element("cancel").addEventListener("click", () => chat.stop());
 element("interrupt").addEventListener("click", interrupt);
-element("mute").addEventListener("click", () => duplex && mute(!isMuted()));
-element("flip").addEventListener("click", () => duplex?.flip());
 element("save").addEventListener("click", () => page.captions.save());
+element("save-sound").addEventListener("click", saveSound);
 element("clear").addEventListener("click", clear);
 element("notice-close").addEventListener("click", () => page.view.notice(""));
-onKeys({
+const pressed = {
   Escape: interrupt,
-  " ": () => mode() !== "chat" && toggle(),
-  m: () => duplex && mute(!isMuted()),
-  f: () => duplex?.flip(),
+  " ": () => mode() !== "chat" && (duplex && controls.holds ? controls.hold(true) : toggle()),
+  m: () => controls.mute(),
+  p: () => controls.pause(),
+  f: () => controls.flip(),
   s: () => settings.open(),
+};
+onKeys(pressed, { " ": () => controls.hold(false) });
+settings.onVolume((volume) => {
+  if (duplex) duplex.volume = volume;
+  chat.volume = volume;
 });
 settings.onAloud((aloud) => {
   element("speaker").setAttribute("aria-pressed", aloud);
@@ -131,9 +191,12 @@ followLanguage(element("language"), () => {
   page.view.show();
   page.measures.redraw();
   answers.show();
+  controls.show();
+  devices.show();
+  earlier.show();
   showServer();
 });
 window.addEventListener("pagehide", leave);
-askModel().then((name) => (answers.model = name));
+offerToGoOn();
 for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
-setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);
+setInterval(() => document.visibilityState === "visible" && !page.view.linked && showServer(), ASK_SERVER_MS);

@@ -1,46 +1,68 @@
-import { openCamera } from "./devices.js";
+import { openCamera, openScreen } from "./devices.js";
 import { toJpeg } from "./pictures.js";
 
-const LONGEST = 640;
+const LONGEST = { camera: 640, screen: 1344 }; // of a screen the letters have to be read
 
-/** Shows a stream in a video element and takes pictures of it. `onLost` is called when the device is gone, and the camera then closed. */
+/**
+ * Shows a stream in a video element and takes pictures of it: the camera's, or the screen's that the user shares. `on.change(source)` is called
+ * with "camera", "screen" or "off", `on.lost()` when the device is gone, and the camera then closed.
+ */
 export class Camera {
   #video;
   #stream;
   #facing;
-  #onLost;
-  #flipping = false;
+  #wanted; // id of the device that the user chose, or empty
+  #on; // {change, lost}
+  #source = "camera";
+  #changing = false;
   #closed = false;
 
-  constructor(video, stream, facing, onLost) {
+  constructor(video, stream, facing, wanted, on) {
     this.#video = video;
     this.#facing = facing;
-    this.#onLost = onLost;
-    this.#show(stream);
+    this.#wanted = wanted;
+    this.#on = on;
+    this.#show(stream, "camera");
   }
 
   /** The present picture as base64 JPEG; null while there is none, as when the camera still warms up. */
   picture() {
     const { videoWidth, videoHeight } = this.#video;
-    return videoWidth && !this.#flipping && !this.#closed ? toJpeg(this.#video, videoWidth, videoHeight, LONGEST) : null;
+    const shows = videoWidth && this.#source !== "off" && !this.#changing && !this.#closed;
+    return shows ? toJpeg(this.#video, videoWidth, videoHeight, LONGEST[this.#source]) : null;
   }
 
   /** To the other side of a phone, or back if that cannot be opened. */
-  async flip() {
-    if (this.#flipping || this.#closed) return;
-    this.#flipping = true;
-    const before = this.#facing;
-    const after = before === "user" ? "environment" : "user";
-    this.#release(); // many phones cannot open both at once
-    for (const facing of [after, before]) {
-      const stream = await openCamera(facing).catch(() => null);
-      if (!stream) continue;
-      if (this.#closed) return void stopAll(stream);
-      this.#facing = facing;
-      this.#flipping = false;
-      return this.#show(stream);
-    }
-    this.#lose();
+  flip() {
+    const other = this.#facing === "user" ? "environment" : "user";
+    return this.#open([other, ""], [this.#facing, this.#wanted]);
+  }
+
+  /** Another camera, by its id. */
+  use(id) {
+    const before = this.#wanted;
+    this.#wanted = id;
+    if (this.#source === "camera") return this.#open([this.#facing, id], [this.#facing, before]);
+  }
+
+  /** No pictures until it is on again; the device's light goes out. */
+  turn(on) {
+    if (on) return this.#open([this.#facing, this.#wanted]);
+    if (this.#changing || this.#closed) return;
+    this.#release();
+    this.#video.srcObject = null;
+    this.#video.hidden = true;
+    this.#become("off");
+  }
+
+  /** The screen that the user then chooses, in place of the camera; nothing changes if they choose none. */
+  async share() {
+    if (this.#changing || this.#closed) return;
+    const stream = await openScreen().catch(() => null);
+    if (!stream) return;
+    if (this.#changing || this.#closed) return void stopAll(stream);
+    this.#release();
+    this.#show(stream, "screen");
   }
 
   close() {
@@ -50,19 +72,43 @@ export class Camera {
     this.#video.hidden = true;
   }
 
+  /** The first camera of these, [facing, id], that can be opened. */
+  async #open(...wishes) {
+    if (this.#changing || this.#closed) return;
+    this.#changing = true;
+    this.#release(); // many phones cannot open two at once
+    for (const [facing, id] of wishes) {
+      const stream = await openCamera(facing, id).catch(() => null);
+      if (!stream) continue;
+      if (this.#closed) return void stopAll(stream);
+      this.#facing = facing;
+      this.#wanted = id;
+      this.#changing = false;
+      return this.#show(stream, "camera");
+    }
+    this.#lose();
+  }
+
   #lose() {
     if (this.#closed) return;
     this.close();
-    this.#onLost();
+    this.#on.lost();
   }
 
-  #show(stream) {
+  #show(stream, source) {
     this.#stream = stream;
-    for (const track of stream.getVideoTracks()) track.onended = () => this.#lose(); // not when it is stopped here
+    const ended = () => (source === "screen" ? this.turn(true) : this.#lose());
+    for (const track of stream.getVideoTracks()) track.onended = ended; // not when it is stopped here
     this.#video.srcObject = stream;
-    this.#video.classList.toggle("mirrored", this.#facing === "user");
+    this.#video.classList.toggle("mirrored", source === "camera" && this.#facing === "user");
     this.#video.hidden = false;
     this.#video.play();
+    this.#become(source);
+  }
+
+  #become(source) {
+    this.#source = source;
+    this.#on.change(source);
   }
 
   #release() {

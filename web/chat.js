@@ -65,6 +65,23 @@ export class Chat {
     this.#settle();
   }
 
+  set volume(value) {
+    if (this.#playback) this.#playback.volume = value;
+  }
+
+  /** What was said before, as lines of a transcript: the next turn goes on from there. */
+  remember(lines) {
+    this.#messages = [];
+    const roles = { user: "user", model: "assistant", "model broken": "assistant" };
+    for (const { kind, text } of lines) {
+      const role = roles[kind];
+      if (!role || !text.trim()) continue;
+      if (role === (this.#messages.at(-1)?.role ?? "assistant")) this.#messages.pop(); // a question that was not answered
+      if (role === "user" || this.#messages.length) this.#messages.push({ role, content: text });
+    }
+    if (this.#messages.at(-1)?.role === "user") this.#messages.pop();
+  }
+
   /** Nothing of what was said holds any more. */
   forget() {
     this.#messages = [];
@@ -177,7 +194,7 @@ export class Chat {
     this.#forgetTurn();
     this.#settle();
     if (expected || (this.#told && how.code === NO_PLACE)) return;
-    const why = how.reached ? wordsForEnd(how) : await whyRefused();
+    const why = how.reached ? wordsForEnd(how) : await whyRefused(this.#settings.key);
     if (why) this.#page.view.notice(why);
   }
 
@@ -197,6 +214,7 @@ export class Chat {
 
   #openPlayback() {
     const playback = new Playback(() => this.#settle());
+    playback.volume = this.#settings.volume;
     this.#ticker = setInterval(() => this.#page.measures.played(playback.secondsPlayed), 200);
     return playback;
   }

@@ -19,7 +19,7 @@ export function retryDelay(number, chance) {
 
 /**
  * One session on the server's /v1/realtime, in its current dialect. It outlives its connection as docs/protocol.md 14 says. `on` holds a
- * function for each thing that can come: queued(event), turn(), created(event), delta(event), done(event), goAway(event), lost() and resumed()
+ * function for each thing that can come: queued(event), turn(), created(event), delta(event), done(event), heard(event), goAway(event), lost() and resumed()
  * around a break, error({code, message, type}) and, once and last, closed({reason, code, reached}); `reached` is false when there never was
  * a connection.
  */
@@ -39,7 +39,8 @@ export class Connection {
   #resume = null; // {session, token, seconds, seen}: once the server promised it
   #break = null; // {code, until, attempt, timer, waking}: since the connection is lost
 
-  constructor(mode, key, on) {
+  /** `claim`, of a connection before, goes on with its session. */
+  constructor(mode, key, on, claim = null) {
     this.#on = on;
     this.#keptAfterAnswer = KEPT_AFTER_ANSWER[mode];
     this.#url = new URL("v1/realtime", document.baseURI);
@@ -47,7 +48,22 @@ export class Connection {
     const hidden = key && TOKEN.test(key); // as a subprotocol a key stays out of logs of addresses
     if (key && !hidden) this.#url.searchParams.set("api_key", key);
     this.#subprotocols = hidden ? ["parley", `map-api-key.${key}`] : [];
-    this.#connect({ mode });
+    if (!claim) return this.#connect({ mode });
+    const { session, token, seconds, seen } = claim;
+    this.#resume = { session, token, seconds, seen };
+    this.#appends = null; // as many as the server says
+    this.#look(1006);
+    this.#attempt();
+  }
+
+  /** What it takes to go on with the session elsewhere, {session, token, seconds, seen}; null where it cannot be. */
+  get claim() {
+    return this.#resume && { ...this.#resume };
+  }
+
+  /** The same as the address and subprotocols of a WebSocket that takes the session over. */
+  get way() {
+    return { url: this.#withQuery(this.#claimed).href, subprotocols: this.#subprotocols };
   }
 
   init(payload) {
@@ -78,13 +94,22 @@ export class Connection {
   }
 
   #connect(query) {
-    const url = new URL(this.#url);
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    const socket = new WebSocket(url, this.#subprotocols);
+    const socket = new WebSocket(this.#withQuery(query), this.#subprotocols);
     this.#socket = socket;
     socket.onopen = () => (this.#reached = true);
     socket.onmessage = ({ data }) => socket === this.#socket && this.#take(JSON.parse(data));
     socket.onclose = ({ code }) => socket === this.#socket && this.#lose(code);
+  }
+
+  get #claimed() {
+    const { session, token, seen } = this.#resume;
+    return { session_id: session, resume_token: token, last_event_id: seen };
+  }
+
+  #withQuery(query) {
+    const url = new URL(this.#url);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    return url;
   }
 
   #append(input) {
@@ -115,6 +140,7 @@ export class Connection {
         return this.#on.created(event);
       case "session.resumed": return this.#goOn(event);
       case "response.output.delta": return this.#on.delta(event);
+      case "input.transcript": return this.#on.heard?.(event);
       case "response.done": return this.#on.done?.(event);
       case "session.go_away": // before a restart of the server, only the break that follows is told
         return event.reason === "server_restart" ? undefined : this.#on.goAway(event);
@@ -139,9 +165,7 @@ export class Connection {
   #lose(code) {
     if (this.#leaving || this.#reason || !this.#resume) return this.#end(code);
     if (!this.#break) {
-      const waking = () => this.#attempt();
-      this.#break = { code, until: performance.now() + this.#resume.seconds * 1000, attempt: 0, timer: 0, waking };
-      window.addEventListener("online", waking);
+      this.#look(code);
       this.#on.lost?.();
     }
     const left = this.#break.until - performance.now();
@@ -150,11 +174,17 @@ export class Connection {
     this.#break.timer = setTimeout(() => this.#attempt(), Math.min(left, retryDelay(this.#break.attempt++, Math.random())));
   }
 
+  /** From now on another connection is looked for. */
+  #look(code) {
+    const waking = () => this.#attempt();
+    this.#break = { code, until: performance.now() + this.#resume.seconds * 1000, attempt: 0, timer: 0, waking };
+    window.addEventListener("online", waking);
+  }
+
   #attempt() {
     clearTimeout(this.#break.timer);
-    const { session, token, seen } = this.#resume;
-    this.#socket.close(); // of an attempt under way nothing is heard any more
-    this.#connect({ session_id: session, resume_token: token, last_event_id: seen });
+    this.#socket?.close(); // of an attempt under way nothing is heard any more
+    this.#connect(this.#claimed);
     this.#break.timer = setTimeout(() => {
       const tried = this.#socket;
       tried.onclose = null;
@@ -167,6 +197,7 @@ export class Connection {
     this.#mend();
     this.#resume.token = resume_token;
     this.#arrived = inputs;
+    this.#appends ??= inputs;
     for (const { number, text } of this.#kept) if (number > inputs) this.#sendText(text);
     this.#on.resumed?.();
   }

@@ -1,10 +1,12 @@
 // What went wrong, in words for people. Codes, close codes and reasons are those of the protocol.
+import { wordsForReason } from "./server.js";
 import { inTime, words, wordsOf } from "./words.js";
 
 /** For an `error` event; the server's own message helps where the cause is in the content. */
 export function wordsForError({ code, message }) {
   const said = wordsOf("error", code, words("error.unknown"));
-  return message && ["invalid_payload", "missing_field", "service_unavailable"].includes(code) ? words("error.because", { words: said, message }) : said;
+  const explained = message && ["invalid_payload", "missing_field", "service_unavailable"].includes(code);
+  return explained ? words("error.because", { words: said, message: wordsForReason(message) }) : said;
 }
 
 /** For the end of a conversation; empty when the user wanted it. */
@@ -18,6 +20,6 @@ export function wordsForGoAway({ reason, time_left_ms }) {
 }
 
 /** For a microphone or camera that could not be had. */
-export function wordsForDevice(fault) {
-  return wordsOf("device", fault.name, fault.message);
+export function wordsForDevice({ name }) {
+  return wordsOf("device", name, words("device.unknown", { name }));
 }

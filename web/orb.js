@@ -37,8 +37,9 @@ export class Orb {
     pen.translate(width / 2, height / 2);
 
     const style = getComputedStyle(this.#canvas);
-    const { state, muted } = document.body.dataset;
-    const look = state === "reconnecting" || (state === "listening" && muted === "true") ? "deaf" : state;
+    const { state, muted, paused } = document.body.dataset;
+    const deaf = state === "reconnecting" || paused === "true" || (state === "listening" && muted === "true");
+    const look = deaf ? "deaf" : state;
     this.#canvas.dataset.look = look;
     const [light, deep] = (COLOURS[look] ?? COLOURS.idle).map((name) => style.getPropertyValue(`--${name}`).trim());
     const time = this.#still.matches ? 0 : seconds;

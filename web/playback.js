@@ -7,20 +7,40 @@ const MOST_AHEAD_S = 300; // later sound is left out
 export class Playback {
   #context = new AudioContext({ sampleRate: RATE });
   #meter = this.#context.createAnalyser();
+  #loudness = this.#context.createGain();
   #wave = new Float32Array(512);
   #row; // gain that all sources of the present row run through
-  #sources = new Set();
+  #sources = new Map(); // source -> {samples, start}
   #end = 0; // when what is queued will have been played
   #played = 0;
   #onDrained;
+  #onPlayed;
 
-  /** `onDrained` is called when everything has been played out, not when it was cut. */
-  constructor(onDrained) {
+  /** `onDrained` is called when everything has been played out, not when it was cut; `onPlayed(samples)` with each piece once it was heard. */
+  constructor(onDrained, onPlayed = () => {}) {
     this.#onDrained = onDrained;
+    this.#onPlayed = onPlayed;
     this.#meter.fftSize = 512;
-    this.#meter.connect(this.#context.destination);
+    this.#meter.connect(this.#loudness);
+    this.#loudness.connect(this.#context.destination);
     this.#newRow();
     this.#context.resume();
+  }
+
+  /** 0 is silent, 1 as it comes. */
+  set volume(value) {
+    this.#loudness.gain.value = value;
+  }
+
+  /** The id of a loudspeaker; empty for the usual one, which also stands in for one that is not there. */
+  set speaker(id) {
+    this.#context.setSinkId?.(id).catch(() => {});
+  }
+
+  /** What is to be heard waits. */
+  set paused(value) {
+    if (value) this.#context.suspend();
+    else this.#context.resume();
   }
 
   push(samples) {
@@ -31,9 +51,10 @@ export class Playback {
     source.buffer = buffer;
     source.connect(this.#row);
     const start = Math.max(this.#end, this.#context.currentTime + (this.busy ? 0 : LEAD_S));
-    this.#sources.add(source);
+    this.#sources.set(source, { samples, start });
     source.onended = () => {
       this.#played += buffer.duration;
+      this.#onPlayed(samples);
       this.#sources.delete(source);
       if (!this.busy) this.#onDrained();
     };
@@ -47,9 +68,10 @@ export class Playback {
     const now = this.#context.currentTime;
     this.#row.gain.setValueAtTime(1, now);
     this.#row.gain.linearRampToValueAtTime(0, now + FADE_S);
-    for (const source of this.#sources) {
+    for (const [source, { samples, start }] of this.#sources) {
       source.onended = null;
       source.stop(now + FADE_S);
+      if (start < now) this.#onPlayed(samples.subarray(0, Math.round((now - start) * RATE)));
     }
     this.#sources.clear();
     this.#end = 0;

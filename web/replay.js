@@ -1,12 +1,14 @@
+import { saveFile } from "./files.js";
 import { keptInTab } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { ReplayPlayer } from "./replay_player.js";
-import { inTime, layOut, readWav, titleOf } from "./replay_timeline.js";
+import { asHeard, layOut, titleOf } from "./replay_timeline.js";
+import { toStereoWav } from "./stereo.js";
 import { followTheme } from "./theme.js";
-import { followLanguage, onDate, words, wordsOf } from "./words.js";
+import { readWav } from "./wav.js";
+import { followLanguage, inLength, inTime, onDate, words, wordsOf } from "./words.js";
 
 const element = (id) => document.getElementById(id);
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 const OVER = ["closed", "failed", "cut"];
 const NARROW = matchMedia("(max-width: 760px)"); // as in replay.css
 
@@ -16,11 +18,16 @@ let frame = 0; // the one that is asked for
 let recorded = [];
 const titles = new Map(); // of recordings whose events were read
 
+/** What the server would not do, in words for people. */
+class Refused extends Error {}
+
 /** An answer of the server; a key that was entered on the page goes along. */
 async function ask(path, options = {}) {
   const key = JSON.parse(keptInTab.get("key") ?? '""');
-  const answer = await fetch(path, { cache: "no-store", ...options, headers: key ? { Authorization: `Bearer ${key}` } : {} });
-  if (!answer.ok) throw new Error((await answer.json()).error.message);
+  const answer = await fetch(path, { cache: "no-store", ...options, headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => {
+    throw new Refused(words("missing.server", { host: location.host }));
+  });
+  if (!answer.ok) throw new Refused(wordsOf("http", answer.status, words("http.other", { status: answer.status })));
   return answer;
 }
 
@@ -32,6 +39,7 @@ function guarded(action) {
       notice("");
       await action(...given);
     } catch (fault) {
+      if (!(fault instanceof Refused)) throw fault;
       notice(fault.message);
     }
   };
@@ -84,7 +92,7 @@ function showList() {
       const time = onDate(new Date(facts.started_ms));
       button.dataset.id = facts.session_id;
       const more = document.createElement("small");
-      more.textContent = words("replay.facts", { time, mode: words(`mode.${facts.mode}`), length: clock(facts.seconds), end: endOf(facts) });
+      more.textContent = words("replay.facts", { time, mode: words(`mode.${facts.mode}`), length: inLength(facts.seconds), end: endOf(facts) });
       button.append(document.createElement("span"), more);
       button.setAttribute("aria-current", open?.id === facts.session_id);
       showTitle(button);
@@ -109,7 +117,7 @@ const show = guarded(async (facts) => {
   if (number !== asked) return;
   const sounds = [readWav(input), readWav(output)];
   const laid = layOut(events, { "input.wav": sounds[0].samples.length, "output.wav": sounds[1].samples.length });
-  const tracks = [inTime(sounds[0], laid.input, laid.seconds), inTime(sounds[1], laid.output, laid.seconds)];
+  const tracks = [asHeard(sounds[0], laid.input, laid.seconds), asHeard(sounds[1], laid.output, laid.seconds)];
   open = { id, facts, laid, tracks, player: new ReplayPlayer(tracks, laid.seconds, paint), pictures: new Map() };
   for (const button of element("recordings").querySelectorAll("button")) button.setAttribute("aria-current", button.dataset.id === id);
   element("position").max = laid.seconds;
@@ -137,18 +145,22 @@ function close() {
 }
 
 const SAID = {
-  user: (text) => words("line", { who: words("you"), text: text.trim() }),
-  model: (text) => words("line", { who: words("model"), text: text.trim() }),
-  end: (reason) => words("replay.ends", { end: wordsOf("end", reason, reason) }),
+  user: ({ text, spoke }) => (spoke ? words("spoke", { time: inTime(spoke, "second", 1) }) : words("line", { who: words("you"), text: text.trim() })),
+  model: ({ text }) => words("line", { who: words("model"), text: text.trim() }),
+  end: ({ text: reason }) => words("replay.ends", { end: wordsOf("end", reason, reason) }),
 };
 
-function lineItem({ start, who, text, pictures }) {
+function lineItem(line) {
+  const { start, who, pictures } = line;
   const item = document.createElement("li");
   item.dataset.start = start;
-  const time = document.createElement("time");
-  time.textContent = clock(start);
+  const time = document.createElement("button"); // the keyboard's way to it; the whole line is the mouse's
+  time.type = "button";
+  time.className = "at";
+  time.textContent = inLength(start);
+  item.addEventListener("click", () => seek(start));
   const said = document.createElement("div");
-  said.textContent = SAID[who](text);
+  said.textContent = SAID[who](line);
   item.append(time, said);
   if (pictures.length) said.append(thumbs(pictures));
   return item;
@@ -181,7 +193,7 @@ function paint() {
   element("play").textContent = words(player.playing ? "replay.pause" : "replay.play");
   document.body.dataset.state = player.playing ? "playing" : "idle";
   element("position").value = now;
-  element("position").ariaValueText = element("now").textContent = words("replay.now", { now: clock(now), all: clock(laid.seconds) });
+  element("position").ariaValueText = element("now").textContent = words("replay.now", { now: inLength(now), all: inLength(laid.seconds) });
   for (const item of element("lines").children) item.classList.toggle("said", +item.dataset.start <= now);
   drawWaves(now);
   showPicture(laid.pictures.findLast(({ start }) => start <= now));
@@ -239,12 +251,20 @@ const toggle = guarded(async () => {
 });
 
 const save = guarded(async (name) => {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await (await fileOf(open.id, name)).blob());
-  link.download = `${open.id}-${name}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  const { id } = open;
+  saveFile(await (await fileOf(id, name)).blob(), `${id}-${name}`);
 });
+
+async function seek(seconds) {
+  await open?.player.seek(seconds);
+  paint();
+}
+
+/** As it was heard, silence and all: the person on the left, the model on the right. */
+function saveBoth() {
+  const side = ({ rate, samples }) => ({ rate, second: (n) => (n * rate < samples.length ? samples.subarray(n * rate, (n + 1) * rate) : null) });
+  saveFile(toStereoWav(open.laid.seconds, ...open.tracks.map(side)), `${open.id}.wav`);
+}
 
 const remove = guarded(async () => {
   await ask(`sessions/${encodeURIComponent(open.id)}`, { method: "DELETE" });
@@ -253,10 +273,15 @@ const remove = guarded(async () => {
 });
 
 element("play").addEventListener("click", toggle);
-element("position").addEventListener("input", async () => {
-  await open?.player.seek(+element("position").value);
-  paint();
+element("position").addEventListener("input", () => seek(+element("position").value));
+const waves = element("waves");
+const seekThere = ({ offsetX }) => open && seek((Math.max(0, Math.min(offsetX, waves.clientWidth)) / waves.clientWidth) * open.laid.seconds);
+waves.addEventListener("pointerdown", (event) => {
+  waves.setPointerCapture(event.pointerId);
+  seekThere(event);
 });
+waves.addEventListener("pointermove", (event) => waves.hasPointerCapture(event.pointerId) && seekThere(event));
+element("both").addEventListener("click", saveBoth);
 element("remove").addEventListener("click", () => confirm(words("replay.sure")) && remove());
 for (const button of document.querySelectorAll("[data-file]")) if (button.type === "button") button.addEventListener("click", () => save(button.dataset.file));
 element("notice-close").addEventListener("click", () => notice(""));

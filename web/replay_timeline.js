@@ -6,13 +6,15 @@ const PICTURE = /^frames\/\w+\.\w+$/;
 /**
  * Where in time everything of a recording was: {seconds, input, output, lines, pictures}. Clients send what they like, so nothing that they sent
  * is taken to be of any form; `samples` {wav: how many} says how long the tracks are, if that is known. `input` and `output` hold pieces {start, at, samples}:
- * from sample `at` of its file, heard from `start` on, in seconds since the connection. `lines` {start, who, text, pictures}, `pictures` {start, file}.
+ * from sample `at` of its file, heard from `start` on, in seconds since the connection. `lines` {start, who, text, pictures}, `pictures` {start, file};
+ * a line of the user that was spoken and could not be written down has no text, but `spoke`: how many seconds.
  */
 export function layOut(events, samples = null) {
   const laid = { seconds: 0, input: [], output: [], lines: [], pictures: [] };
   const end = (pieces, rate) => (pieces.length ? pieces.at(-1).start + pieces.at(-1).samples / rate : 0);
   let finished = true; // the model's turn: its last sound is out
   let response = null;
+  const turns = []; // of the user, as the server found them: docs/protocol.md 16
 
   const soundsIn = (event) => find(event, "wav").filter((sound) => lies(sound, samples));
 
@@ -46,6 +48,10 @@ export function layOut(events, samples = null) {
   for (const { t, from, event } of events) {
     const now = t / 1000;
     laid.seconds = Math.max(laid.seconds, now);
+    if (event?.type === "input.transcript" && from === "server") {
+      if (event.text || event.problem) turns.push(event);
+      continue;
+    }
     if (from === "client") {
       for (const sound of soundsIn(event)) heard(sound, now);
       for (const file of picturesIn(event)) laid.pictures.push({ start: now, file });
@@ -71,8 +77,23 @@ export function layOut(events, samples = null) {
       laid.lines.push({ start: now, who: "end", text: event.reason, pictures: [] });
     }
   }
+  const lines = turns.map(({ text, start_ms, end_ms }) => ({
+    start: whenHeard(laid.input, start_ms),
+    who: "user",
+    text,
+    pictures: [],
+    ...(text ? {} : { spoke: (end_ms - start_ms) / 1000 }),
+  }));
+  laid.lines = [...lines, ...laid.lines].sort((a, b) => a.start - b.start); // of two at once, the question first
   laid.seconds = Math.max(laid.seconds, end(laid.input, INPUT_RATE), end(laid.output, OUTPUT_RATE));
   return laid;
+}
+
+/** When a place in the received sound was heard; between the pieces there was nothing to hear. */
+function whenHeard(pieces, ms) {
+  const sample = (ms * INPUT_RATE) / 1000;
+  const piece = pieces.findLast(({ at }) => at <= sample) ?? pieces[0];
+  return piece ? piece.start + (sample - piece.at) / INPUT_RATE : ms / 1000;
 }
 
 /** What a conversation is called: the first words that anybody said, shortened; empty when nothing was. */
@@ -102,16 +123,8 @@ function find(value, name) {
   return Object.values(value).flatMap((inner) => find(inner, name));
 }
 
-/** The samples of a mono PCM16 file with a plain header, as the server writes it. */
-export function readWav(bytes) {
-  const view = new DataView(bytes);
-  const samples = new Float32Array(view.getUint32(40, true) / 2);
-  for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(44 + 2 * i, true) / 32768;
-  return { rate: view.getUint32(24, true), samples };
-}
-
 /** The track as it was heard, silence and all. */
-export function inTime({ rate, samples }, pieces, seconds) {
+export function asHeard({ rate, samples }, pieces, seconds) {
   const track = new Float32Array(Math.ceil(seconds * rate) + 1);
   for (const { start, at, samples: length } of pieces) track.set(samples.subarray(at, at + length), Math.round(start * rate));
   return { rate, samples: track };

@@ -7,13 +7,23 @@ const element = (id) => document.getElementById(id);
 /** What the user has chosen for conversations to come. Prompt and switches outlive the tab, the key does not, the voice not even a reload. */
 export class Settings {
   #voice = null;
+  #onOpen;
   #chosen = 0; // files so far: a slow one is not to replace a later one
 
-  constructor() {
+  /** `onOpen` is called when the user looks at them. */
+  constructor(onOpen) {
+    this.#onOpen = onOpen;
     keep("system-prompt", "value", kept);
     keep("aloud", "checked", kept);
+    keep("volume", "value", kept);
+    keep("push-to-talk", "checked", kept);
     keep("key", "value", keptInTab);
     element("voice").addEventListener("change", () => this.#take(element("voice").files[0]));
+    element("forget-voice").addEventListener("click", () => {
+      element("voice").value = "";
+      this.#take();
+      element("voice").focus(); // the button goes
+    });
     element("open-settings").addEventListener("click", () => this.open());
   }
 
@@ -23,8 +33,26 @@ export class Settings {
     run(this.aloud);
   }
 
-  open() {
+  /** `run` is called whenever the volume was moved. */
+  onVolume(run) {
+    element("volume").addEventListener("input", () => run(this.volume));
+  }
+
+  /** 0 to 1. */
+  get volume() {
+    return +element("volume").value;
+  }
+
+  /** Whether the microphone is open only while a key or button is held. */
+  get pushToTalk() {
+    return element("push-to-talk").checked;
+  }
+
+  /** `field`: the id of the one that the user came for. */
+  open(field) {
     element("settings").showModal();
+    if (field) element(field).focus();
+    this.#onOpen();
   }
 
   get prompt() {
@@ -55,6 +83,7 @@ export class Settings {
     if (number !== this.#chosen) return;
     if (read.fault) element("voice").value = "";
     this.#voice = read.base64 ?? null;
+    element("forget-voice").hidden = !this.#voice;
     element("voice-state").textContent = read.fault?.message ?? (file ? words("settings.voice.ready", { time: inTime(read.seconds, "second", 1) }) : "");
   }
 }

@@ -7,6 +7,7 @@ export function followTheme(button, onChange) {
   const root = document.documentElement;
   const apply = () => {
     root.dataset.theme = kept.get("theme") ?? (LIGHT.matches ? "light" : "dark");
+    document.querySelector("meta[name=theme-color]").content = getComputedStyle(root).getPropertyValue("--ground").trim();
     onChange();
   };
   LIGHT.addEventListener("change", apply);

@@ -1,18 +1,25 @@
+import { inFileName, saveFile } from "./files.js";
 import { atTime, onDate, words } from "./words.js";
 
 /** Who said what and when, to keep. */
 export class Transcript {
   #entries = [];
 
-  /** A new entry, whose `text` may grow. `who` is empty for what merely happened. */
-  add(who, text = "") {
-    const entry = { at: new Date(), who, text };
-    this.#entries.push(entry);
-    return entry;
+  /** A new entry, whose `text` may grow, and its place among the others: in the order of time. `who` is empty for what merely happened. */
+  add(who, kind, text = "", at = new Date()) {
+    const entry = { at, who, kind, text };
+    const place = this.#entries.findLastIndex((other) => other.at <= at) + 1;
+    this.#entries.splice(place, 0, entry);
+    return { entry, place };
   }
 
   clear() {
     this.#entries = [];
+  }
+
+  /** As the browser can keep it: {at, who, kind, text}, `at` in ms since 1970. */
+  get lines() {
+    return this.#entries.map(({ at, ...line }) => ({ at: +at, ...line }));
   }
 
   get empty() {
@@ -25,10 +32,6 @@ export class Transcript {
   }
 
   save() {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([this.toText()], { type: "text/plain" }));
-    link.download = `parley-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.txt`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    saveFile(new Blob([this.toText()], { type: "text/plain" }), `parley-${inFileName(new Date())}.txt`);
   }
 }

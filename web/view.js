@@ -1,5 +1,5 @@
 import { kept } from "./kept.js";
-import { inNumbers, inTime, words, wordsOf } from "./words.js";
+import { inLength, inNumbers, inTime, words, wordsOf } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 const RECORDED = "recorded"; // whether this server recorded the last conversation
@@ -7,10 +7,6 @@ const RECORDED = "recorded"; // whether this server recorded the last conversati
 function roughly(seconds) {
   if (seconds < 1) return words("queue.moment");
   return words("queue.about", { time: seconds < 60 ? inTime(Math.ceil(seconds), "second") : inTime(Math.round(seconds / 60), "minute") });
-}
-
-function minutes(seconds) {
-  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 }
 
 /** A screen reader reads again what is written again. */
@@ -22,6 +18,8 @@ function write(id, text) {
 export class View {
   #began = 0;
   #muted = false;
+  #paused = false;
+  #ended = false; // a conversation was here
   #link = null;
   #clock;
   #place = null; // in line, while there
@@ -42,6 +40,13 @@ export class View {
     if (this.state === name) return;
     document.body.dataset.state = name;
     if (name !== "queued") this.#place = null;
+    if (name !== "idle") this.#ended = false;
+    this.show();
+  }
+
+  /** Whether the page is idle because a conversation is over. */
+  set ended(value) {
+    this.#ended = value;
     this.show();
   }
 
@@ -54,6 +59,12 @@ export class View {
   set muted(value) {
     this.#muted = value;
     document.body.dataset.muted = value;
+    this.show();
+  }
+
+  set paused(value) {
+    this.#paused = value;
+    document.body.dataset.paused = value;
     this.show();
   }
 
@@ -71,6 +82,11 @@ export class View {
     this.#showLink();
   }
 
+  /** Whether a running session's connection tells how the server is. */
+  get linked() {
+    return this.#link !== null;
+  }
+
   /** What the server says to who asks; a running session's own connection counts for more. */
   server({ ready, words: said, recording }) {
     if (recording !== undefined) this.recorded = recording;
@@ -79,7 +95,7 @@ export class View {
 
   startClock() {
     this.#began = performance.now();
-    const show = () => (element("clock").textContent = minutes((performance.now() - this.#began) / 1000));
+    const show = () => (element("clock").textContent = inLength((performance.now() - this.#began) / 1000));
     show();
     this.#clock = setInterval(show, 1000);
   }
@@ -89,17 +105,21 @@ export class View {
     element("clock").textContent = "";
   }
 
-  /** Words that stay until they are closed or the next ones come; none = nothing to say. */
-  notice(said) {
+  /** Words that stay until they are closed or the next ones come; none = nothing to say. `action` is {words, run}: a button beside them. */
+  notice(said, action = null) {
     element("notice-words").textContent = said;
     element("notice").hidden = !said;
+    element("notice-action").hidden = !action;
+    element("notice-action").textContent = action?.words ?? "";
+    element("notice-action").onclick = action?.run ?? null;
   }
 
   /** Everything in the present language. */
   show() {
     const name = this.state;
     const idle = name === "idle";
-    write("state", words(this.#muted && name === "listening" ? "state.muted" : `state.${name}`));
+    write("state", words(`state.${this.#felt}`));
+    write("recorded-words", words(["listening", "speaking", "reconnecting"].includes(name) ? "recorded.now" : "recorded"));
     write("queue", this.#place ? this.#inLine() : "");
     element("queue").hidden = !this.#place;
     write("chat-state", this.#place ? this.#inLine() : idle ? "" : words(`state.${name}`));
@@ -110,7 +130,17 @@ export class View {
       radio.title = radio.parentElement.title = idle || radio.checked ? "" : words("mode.locked");
     }
     element("mute").title = words(this.#muted ? "mute.off" : "mute.on");
+    element("pause").title = words(this.#paused ? "pause.off" : "pause.on");
     this.#showLink();
+  }
+
+  /** The state as it is for the user. */
+  get #felt() {
+    const name = this.state;
+    if (name === "idle" && this.#ended) return "ended";
+    if (this.#paused && ["listening", "speaking"].includes(name)) return "paused";
+    if (this.#muted && name === "listening") return document.body.dataset.hold === "true" ? "hold" : "muted";
+    return name;
   }
 
   #inLine() {

@@ -24,25 +24,39 @@ const WORDS = {
 
   "stage": ["The conversation now", "当前对话"],
   "preview": ["What your camera shows", "摄像头画面"],
-  "recorded": ["● recorded", "● 本次对话会被录制"],
-  "recorded.why": ["The server records conversations.", "服务器会录制对话。"],
+  "recorded": ["The server records conversations.", "服务器会录制对话。"],
+  "recorded.now": ["● Recording", "● 正在录制"],
+  "recorded.listen": ["Listen to them", "收听录音"],
   "mute": ["Mute the microphone", "静音"],
   "mute.on": ["Mute the microphone (M)", "静音（M）"],
   "mute.off": ["Unmute the microphone (M)", "取消静音（M）"],
   "interrupt": ["Interrupt", "打断"],
   "interrupt.key": ["Interrupt (Esc)", "打断（Esc）"],
-  "camera": ["Other camera", "切换摄像头"],
+  "lens": ["Camera off", "关闭摄像头"],
+  "lens.off": ["Turn the camera off", "关闭摄像头"],
+  "lens.on": ["Turn the camera on", "打开摄像头"],
+  "screen": ["Share the screen", "共享屏幕"],
+  "screen.on": ["Share the screen instead of the camera", "共享屏幕以代替摄像头"],
+  "screen.off": ["Back to the camera", "换回摄像头"],
+  "pause": ["Pause", "暂停"],
+  "pause.on": ["Pause (P)", "暂停（P）"],
+  "pause.off": ["Go on (P)", "继续（P）"],
+  "hold": ["Hold to talk", "按住说话"],
+  "camera.other": ["Other camera", "切换摄像头"],
   "camera.key": ["Other camera (F)", "切换摄像头（F）"],
   "start": ["Start talking", "开始对话"],
   "start.leave": ["Leave the queue", "退出排队"],
   "start.stop": ["Stop", "结束"],
 
   "state.idle": ["Ready when you are", "随时可以开始"],
+  "state.ended": ["The conversation has ended", "对话已结束"],
   "state.connecting": ["Connecting…", "正在连接…"],
   "state.queued": ["Waiting in the queue", "排队中"],
   "state.starting": ["Waking the model…", "正在唤醒模型…"],
   "state.listening": ["Listening", "正在聆听"],
   "state.muted": ["Muted", "已静音"],
+  "state.hold": ["Hold the button or the space bar to talk", "按住按钮或空格键说话"],
+  "state.paused": ["Paused: nothing is sent", "已暂停：不会发送任何内容"],
   "state.thinking": ["Thinking…", "正在思考…"],
   "state.speaking": ["Speaking", "正在说话"],
   "state.reconnecting": ["Reconnecting…", "正在重新连接…"],
@@ -60,19 +74,43 @@ const WORDS = {
   "server.lost": ["connection lost", "连接已断开"],
   "server.absent": ["The server cannot take a conversation now: {why}.", "服务器暂时无法提供服务：{why}。"],
   "server.refused": [
-    "The server refused the connection. If it asks for an API key, enter yours in the settings; it may also allow only so many conversations at a time.",
-    "服务器拒绝了连接。如果需要 API 密钥，请在设置中填写；也可能是同时进行的对话数已达上限。",
+    "The server refused the connection: it may allow only so many conversations at a time. Try again in a minute.",
+    "服务器拒绝了连接：同时进行的对话数可能已达上限，请稍后再试。",
   ],
+  "missing.server": ["Nobody answers at {host}: start the server, or check your network, then start again.", "{host} 没有响应：请启动服务器或检查网络，然后重新开始。"],
+  "missing.key": ["This server asks for an API key: enter yours in the settings, then start again.", "此服务器需要 API 密钥：请在设置中填写，然后重新开始。"],
+  "missing.right_key": ["The server does not know this API key: correct it in the settings, then start again.", "服务器不认识这个 API 密钥：请在设置中改正，然后重新开始。"],
+  "missing.name": [
+    "This server does not go by the name {name}: open it by its address, or have its operator add the name to server.names.",
+    "此服务器不使用 {name} 这个名称：请改用 IP 地址打开，或请管理员把该名称加入 server.names。",
+  ],
+  "reason.the_server_is_shutting_down": ["the server is shutting down", "服务器正在关闭"],
+  "reason.the_queue_manager_has_ended": ["the queue manager has ended", "排队管理器已停止"],
+  "reason.the_model_is_still_being_loaded": ["the model is still being loaded", "模型仍在加载"],
+  "reason.every_worker_is_being_drained": ["every worker is being drained", "所有工作进程都在停止接受新会话"],
+  "reason.no_worker_is_up": ["no worker is up", "没有可用的工作进程"],
 
   "transcript": ["Transcript", "对话记录"],
   "transcript.clear": ["Clear", "清空"],
   "transcript.save": ["Save", "保存"],
+  "transcript.save.why": ["Download this conversation as text", "下载本次对话的文字"],
+  "transcript.sound": ["Sound", "声音"],
+  "transcript.sound.why": ["Download this conversation as a sound file: you on the left, the model on the right", "下载本次对话的声音：左声道是您，右声道是模型"],
+  "earlier": ["Earlier conversations", "以前的对话"],
+  "earlier.when": ["{time}, {mode}", "{time}，{mode}"],
+  "earlier.where": ["Kept in this browser only, the last ten.", "仅保存在此浏览器中，最多十次。"],
+  "earlier.forget": ["Forget them all", "全部删除"],
+  "again": ["Your conversation is still there.", "您的对话仍在进行。"],
+  "again.go_on": ["Go on", "继续对话"],
   "transcript.empty": ["The conversation will appear here.", "对话内容会显示在这里。"],
   "transcript.head": ["Parley, {time}", "Parley，{time}"],
   "you": ["You", "您"],
   "model": ["Parley", "Parley"],
   "line": ["{who}: {text}", "{who}：{text}"],
+  "spoke": ["you spoke, {time}", "您说了 {time}的话"],
   "event.begins": ["the conversation begins", "对话开始"],
+  "event.goes_on": ["the conversation goes on", "对话继续"],
+  "event.ends": ["ended after {length}", "对话已结束，{length}"],
   "event.recorded": ["the server records this conversation", "服务器正在录制这次对话"],
   "event.interrupted": ["interrupted", "已打断"],
   "pictures.sent": ["[pictures: {count}]", "[图片：{count}]"],
@@ -80,7 +118,7 @@ const WORDS = {
 
   "answers.with": ["with {model}", "由 {model} 回答"],
   "answers.other": ["{model} answers here.", "由 {model} 回答。"],
-  "answers.nano": ["nano: knows names, sums, days, capitals, shapes.", "nano：只懂英语，能回答姓名、加减法、星期、首都和图形方面的问题。"],
+  "answers.nano": ["nano is a toy, made to try this page. It knows English only: names, sums, days, capitals, shapes.", "nano 是用来试用本页面的玩具模型，只懂英语，能回答姓名、加减法、星期、首都和图形方面的问题。"],
   "answers.tiny-omni": ["tiny-omni: random weights, so it answers nonsense.", "tiny-omni：权重是随机的，回答没有意义。"],
   "answers.try": ["Try one of these:", "试试这些问题："],
 
@@ -116,6 +154,7 @@ const WORDS = {
   "keys.mute": ["mute", "静音"],
   "keys.send": ["send", "发送"],
   "keys.interrupt": ["interrupt", "打断"],
+  "keys.pause": ["pause", "暂停"],
   "keys.settings": ["settings", "设置"],
   "programs": ["For programs", "开发者接口"],
   "programs.talk": ["a conversation", "进行对话"],
@@ -132,9 +171,23 @@ const WORDS = {
   "settings.prompt.example": ["You are a helpful assistant.", "你是一个乐于助人的助手。"],
   "settings.voice": ["Voice", "模型的音色"],
   "settings.voice.hint": ["a recording of 0.25 to 60 seconds; without one, the server's default voice", "0.25 秒到 60 秒的录音；不选则用服务器的默认音色"],
+  "settings.voice.choose": ["Choose a recording", "选择录音"],
+  "settings.voice.forget": ["Back to the default voice", "恢复默认音色"],
   "settings.voice.ready": ["{time} of voice loaded.", "已读取 {time}的音色录音。"],
   "settings.voice.unread": ["This file holds no sound that the browser can read.", "浏览器无法读取此文件中的声音。"],
   "settings.voice.short": ["This recording is too short: it takes at least 0.25 seconds.", "录音太短，至少需要 0.25 秒。"],
+  "devices": ["Devices", "设备"],
+  "devices.microphone": ["Microphone", "麦克风"],
+  "devices.speaker": ["Loudspeaker", "扬声器"],
+  "devices.camera": ["Camera", "摄像头"],
+  "devices.usual": ["The browser's usual one", "浏览器默认设备"],
+  "devices.number": ["Number {number}", "设备 {number}"],
+  "devices.level": ["How loud the microphone hears you", "麦克风音量"],
+  "devices.try": ["Try them", "试用设备"],
+  "devices.try.stop": ["Stop trying", "停止试用"],
+  "devices.volume": ["Volume", "音量"],
+  "devices.hold": ["Push to talk", "按键说话"],
+  "devices.hold.hint": ["the microphone is open only while you hold a button or the space bar", "只有按住按钮或空格键时麦克风才会打开"],
   "settings.key.name": ["API key", "API 密钥"],
   "settings.key.hint": ["only if the server asks for one; kept until this tab is closed", "仅在服务器要求时填写；关闭标签页后即清除"],
   "settings.hint": ["Changes apply from the next conversation on.", "更改从下一次对话起生效。"],
@@ -174,13 +227,23 @@ const WORDS = {
   "soon.context_full": ["the model's memory is nearly full", "模型的记忆即将用完"],
   "soon.server_shutdown": ["the server is being shut down", "服务器正在关闭"],
   "device.NotAllowedError": ["The browser did not get permission. Allow it in the address bar, then start again.", "浏览器没有获得权限。请在地址栏中允许后重新开始。"],
-  "device.NotFoundError": ["No such device was found.", "没有找到所需的设备。"],
-  "device.NotReadableError": ["The device is used by another program.", "设备正被其他程序占用。"],
-  "device.OverconstrainedError": ["The device cannot do what is needed.", "设备不满足要求。"],
+  "device.NotFoundError": ["No microphone or camera was found. Connect one, then start again.", "没有找到麦克风或摄像头。请连接设备后重新开始。"],
+  "device.NotReadableError": ["The device is used by another program. Close that program, then start again.", "设备正被其他程序占用。请关闭该程序后重新开始。"],
+  "device.OverconstrainedError": ["The device cannot do what is needed. Choose another one in the settings.", "设备不满足要求，请在设置中选择其他设备。"],
   "device.microphone_gone": ["The microphone is gone. Connect one, then start again.", "麦克风已断开。请重新连接后再开始。"],
   "device.camera_gone": ["The camera is gone. The conversation goes on without pictures.", "摄像头已断开，对话将在没有画面的情况下继续。"],
-  "device.insecure": ["Browsers give the microphone only to pages from https or from localhost.", "浏览器只允许 https 或 localhost 页面使用麦克风。"],
+  "device.AbortError": ["The device could not be started. Unplug it or close other programs that use it, then start again.", "设备无法启动。请重新插拔设备或关闭占用它的程序，然后重新开始。"],
+  "device.SecurityError": ["This browser does not let the page use a microphone here. Open the page in a window of its own.", "此处浏览器不允许页面使用麦克风，请在单独的窗口中打开本页面。"],
+  "device.unknown": ["The microphone or camera could not be opened ({name}). Connect another one, then start again.", "无法打开麦克风或摄像头（{name}）。请更换设备后重新开始。"],
+  "device.insecure": [
+    "Browsers give the microphone only to pages from https or from localhost: start the server with --tls auto and open it by https, or forward its port with ssh -L.",
+    "浏览器只允许 https 或 localhost 页面使用麦克风：请用 --tls auto 启动服务器并以 https 打开，或用 ssh -L 转发端口。",
+  ],
 
+  "http.401": ["The recordings of this server need an API key: enter yours in the settings of the page, then come back.", "查看此服务器的录音需要 API 密钥：请在对话页面的设置中填写后再回来。"],
+  "http.403": ["Recordings are shown to the server's own machine and to the key that made them: open this page there, or with that key.", "录音只对服务器本机和录制时所用的密钥开放：请在服务器本机或使用该密钥打开本页面。"],
+  "http.404": ["This recording is not there any more.", "该录音已不存在。"],
+  "http.other": ["The server could not show this ({status}).", "服务器无法提供该内容（{status}）。"],
   "replay": ["Replay", "回放"],
   "replay.silent": ["Nothing was said", "没有人说话"],
   "replay.unread": ["…", "…"],
@@ -194,6 +257,8 @@ const WORDS = {
   "replay.now": ["{now} of {all}", "{now} / {all}"],
   "replay.lines": ["What was said", "对话内容"],
   "replay.files": ["Save as a file:", "保存为文件："],
+  "replay.both": ["Both sides", "双方声音"],
+  "replay.both.why": ["One stereo file: the person on the left, the model on the right", "一个立体声文件：左声道是用户，右声道是模型"],
   "replay.input": ["The person's sound", "用户的声音"],
   "replay.output": ["The model's sound", "模型的声音"],
   "replay.events": ["Every message of the conversation, with its time", "对话中的全部消息及时间"],
@@ -241,8 +306,8 @@ export function words(key, values = {}) {
 }
 
 /** Of the names that begin with `group`, that of `member`; else `otherwise`. */
-export function wordsOf(group, member, otherwise = "") {
-  return has(`${group}.${member}`) ? words(`${group}.${member}`) : otherwise;
+export function wordsOf(group, member, otherwise = "", values = {}) {
+  return has(`${group}.${member}`) ? words(`${group}.${member}`, values) : otherwise;
 }
 
 export function inNumbers(value, options) {
@@ -254,12 +319,26 @@ export function inTime(value, unit, digits = 0) {
   return inNumbers(value, { style: "unit", unit, unitDisplay: "short", minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
+/** Minutes and seconds, as clocks show them. */
+export function inLength(seconds) {
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+}
+
+function halvesTheDay(locale) {
+  return new Intl.DateTimeFormat(locale, { hour: "numeric" }).resolvedOptions().hour12;
+}
+
+/** The morning is told from the evening by words only where both the page's language and the browser's own do so. */
+function hours() {
+  return { hourCycle: halvesTheDay(region()) && halvesTheDay(navigator.language) ? "h12" : "h23" };
+}
+
 export function atTime(date) {
-  return date.toLocaleTimeString(region(), { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return date.toLocaleTimeString(region(), { timeStyle: "medium", ...hours() });
 }
 
 export function onDate(date) {
-  return date.toLocaleString(region(), { dateStyle: "medium", timeStyle: "short" });
+  return date.toLocaleString(region(), { dateStyle: "medium", timeStyle: "short", ...hours() });
 }
 
 /** Writes the words of the page's own elements; `run` is called now and whenever the language changes. */

@@ -81,7 +81,7 @@ void log_store::confirm(std::size_t bytes) {
 
 void log_store::send_copies() {
   while (const auto part = schedule_.next()) {
-    auto bytes = read_file(path_of(part->session_id), part->bytes, part->offset);
+    auto bytes = read_part(path_of(part->session_id), part->bytes, part->offset);
     session_name whose{part->session_id, part->birth};
     if (!bytes || bytes->size() != part->bytes) {
       schedule_.confirmed(part->bytes);

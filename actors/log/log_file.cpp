@@ -111,7 +111,7 @@ std::optional<std::string> file_reader::read(std::size_t most, std::size_t from)
   return bytes;
 }
 
-std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::size_t from) {
+std::optional<std::string> read_part(const std::filesystem::path& path, std::size_t most, std::size_t from) {
   return file_reader(path).read(most, from);
 }
 

@@ -65,6 +65,6 @@ private:
 };
 
 /// At most `most` bytes of a regular file, from there on; nothing if it cannot be read.
-std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::size_t from = 0);
+std::optional<std::string> read_part(const std::filesystem::path& path, std::size_t most, std::size_t from = 0);
 
 } // namespace parley::actors

@@ -198,7 +198,7 @@ void log_store::list() {
   for (const auto& entry : std::filesystem::directory_iterator(with_.folder, problem)) {
     const bool copied = entry.path().extension() == copy_ending;
     if (!copied && entry.path().extension() != ending) continue;
-    const auto bytes = read_file(entry.path(), most_to_list);
+    const auto bytes = read_part(entry.path(), most_to_list);
     const auto first = bytes ? first_record(*bytes) : tl::unexpected(log_problem("it cannot be read"));
     if (first && entry.path() == (copied ? copy_path_of(first->session_id) : path_of(first->session_id))) {
       list(first->session_id, {entry.path(), first->key, 0, {}});
@@ -283,7 +283,7 @@ std::optional<log_store::left> log_store::find(const claim& of) const {
 std::optional<log_store::taken> log_store::read(const claim& of, rebuild_terms&& terms) {
   const auto found = find(of);
   if (!found || !knows_token(found->path, of.token)) return std::nullopt;
-  const auto bytes = read_file(found->path, most_to_take_up);
+  const auto bytes = read_part(found->path, most_to_take_up);
   if (!bytes) return give_up(of, "it cannot be read");
   const auto known = survey(*bytes);
   if (!known) return give_up(of, known.error());

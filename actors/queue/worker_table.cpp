@@ -62,6 +62,7 @@ std::optional<int> worker_table::offer(worker_key key, const inference::engine_i
     if (!of) return {};
     of->seen.state = of->drained ? worker_state::draining : worker_state::up;
     was_up_ = true;
+    model_ = info.model;
     of->seen.device = info.device;
     of->seen.info = info;
     seen = of->seen;
@@ -119,6 +120,11 @@ bool worker_table::lose(worker_key key, bool left, std::string reason) {
 bool worker_table::was_up() const {
   const std::lock_guard lock(mutex_);
   return was_up_;
+}
+
+std::string worker_table::model() const {
+  const std::lock_guard lock(mutex_);
+  return model_;
 }
 
 // ---- queries

@@ -113,6 +113,9 @@ public:
   /// Whether any worker has ever been up.
   bool was_up() const;
 
+  /// The name of the checkpoint that was offered last, also when nobody is up any more; empty before the first offer.
+  std::string model() const;
+
   /// The capabilities of a worker that is up: all workers of a server load the same checkpoint.
   std::optional<inference::engine_info> engine() const;
 
@@ -134,6 +137,7 @@ private:
   std::atomic<std::chrono::steady_clock::time_point> next_slot_{};
   closed_for closed_ = closed_for::nothing;
   bool was_up_ = false;
+  std::string model_;
 };
 
 } // namespace parley::actors

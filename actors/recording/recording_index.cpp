@@ -70,7 +70,7 @@ void count_files(const fs::path& folder, recording_facts& facts) {
 }
 
 std::optional<recording_facts> read_meta(const fs::path& folder) {
-  const auto text = read_file(folder / "meta.json", longest_meta);
+  const auto text = read_part(folder / "meta.json", longest_meta);
   return text ? facts_from_json(*text) : std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 #include "inference/chat/call_reader.hpp"
 
-#include "inference/chat/partial_match.hpp"
+#include "inference/decoding/partial_match.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "conversation/tools.hpp"
 #include "inference/chat/call_scanner.hpp"
-#include "inference/chat/mark_filter.hpp"
+#include "inference/decoding/mark_filter.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "inference/chat/stop_matcher.hpp"
 
-#include "inference/chat/partial_match.hpp"
+#include "inference/decoding/partial_match.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 #include "inference/formats/json_file.hpp"
 #include "inference/formats/model_config.hpp"
 #include "inference/init/presets.hpp"
-#include "inference/tts/speech_config.hpp"
+#include "inference/speech/speech_config.hpp"
 
 #include <nlohmann/json.hpp>
 

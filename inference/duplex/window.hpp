@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/duplex/unit_decoder.hpp"
+#include "inference/decoding/unit_decoder.hpp"
 #include "inference/llm/row_move.hpp"
 #include "inference/text/tokenizer.hpp"
 #include "inference/vocabulary.hpp"

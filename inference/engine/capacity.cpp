@@ -1,5 +1,6 @@
 #include "inference/engine/capacity.hpp"
 
+#include "inference/engine/scheduler.hpp"
 #include "inference/engine/synthetic_sessions.hpp"
 #include "inference/kernels/device_graph.hpp"
 
@@ -46,6 +47,11 @@ double time_units(const thinker& model, int count) {
   return prefill + since(begin) * tokens_per_unit / measured_tokens;
 }
 
+/// Speech tokens that the engine lets a device choose at once.
+int steps_at_once(const talker& speaker) {
+  return speaker.models().embeddings->audio_bos().is_cpu() ? 1 : accelerator_limits().speech_steps;
+}
+
 /// Times one second of speech for `count` sessions, from words to sound.
 double time_speech(const talker& speaker, const std::shared_ptr<const speech::voice>& voice, int count) {
   constexpr auto words = 10;
@@ -53,7 +59,7 @@ double time_speech(const talker& speaker, const std::shared_ptr<const speech::vo
   synthetic::sounding_sessions sounding(speaker, voice, count);
   speaking.begin(words);
   const auto begin = timer::now();
-  while (speaking.running()) speaking.step();
+  while (speaking.running()) speaking.step(steps_at_once(speaker));
   sounding.sound();
   return since(begin);
 }
@@ -87,11 +93,17 @@ void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<
     for (auto window = 0; window < windows_to_full_history; ++window) sounding.sound();
   }
   // The words of a turn's second unit are masked; those of the first one need no mask.
-  synthetic::tts_sessions speaking(*speaker, 1);
-  for (const auto turn_begins : {true, false}) {
-    speaking.begin(4, turn_begins);
-    while (speaking.running()) speaking.step();
+  for (const auto form : {speech::tts_form::duplex, speech::tts_form::streamed}) {
+    synthetic::tts_sessions speaking(*speaker, 1, form);
+    for (const auto turn_begins : {true, false}) {
+      speaking.begin(4, turn_begins);
+      while (speaking.running()) speaking.step(steps_at_once(*speaker));
+    }
   }
+  synthetic::tts_sessions forced(*speaker, 1); // as tokens that are repeated: the host chooses
+  forced.begin(4);
+  forced.step();
+  forced.step();
 }
 
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
@@ -154,16 +166,16 @@ session_memory thinking_memory(const model_config& model, int context_tokens, at
   return m;
 }
 
-session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice,
-                               std::int64_t voice_rows) {
-  constexpr std::int64_t long_turn = 2048; // rows: one per word or speech token
-  const auto& tts = *speaker.models().tokens;
+speech_memory speech_memory_of(const talker& speaker, const speech::voice& voice) {
+  return {speaker.models().tokens->row_bytes(), bytes_of_rows(voice, 1),
+          voice.prompt.context_bytes() + speaker.sound().vocoder_bytes()};
+}
+
+session_memory speaking_memory(session_memory thinking, const speech_memory& speaking, std::int64_t voice_rows) {
+  constexpr std::size_t long_turn = 2048; // rows: one per word or speech token
   auto m = thinking;
-  m.speech_tokens =
-      static_cast<std::size_t>(2 * static_cast<std::int64_t>(tts.layers()) * long_turn * tts.width() *
-                               tts.config().kv_heads / tts.config().heads * static_cast<std::int64_t>(sizeof(float)));
-  m.flow = bytes_of_rows(voice, voice_rows + speech::rows_beside_voice) + voice.prompt.context_bytes() +
-           speaker.sound().vocoder_bytes();
+  m.speech_tokens = long_turn * speaking.token_row;
+  m.flow = static_cast<std::size_t>(voice_rows + speech::rows_beside_voice) * speaking.mel_row + speaking.rest;
   return m;
 }
 

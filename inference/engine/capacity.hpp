@@ -68,10 +68,19 @@ int most_sessions(at::Device device);
 /// For the thinker, from the sizes in config.json.
 session_memory thinking_memory(const model_config& model, int context_tokens, at::ScalarType dtype);
 
+/// Bytes that a talker's sessions remember.
+struct speech_memory {
+  std::size_t token_row = 0; ///< of a word or speech token, in the speech token model
+  std::size_t mel_row = 0;   ///< of a mel row, in the flow model
+  std::size_t rest = 0;      ///< what the flow's convolutions look back to, and the vocoder
+};
+
+/// `voice`: any voice, to measure with.
+speech_memory speech_memory_of(const talker& speaker, const speech::voice& voice);
+
 /// The same including the talker, for sessions with voices of `voice_rows` mel rows; nothing is counted as shared with
-/// the voice itself. `voice`: any voice, to measure with.
-session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice,
-                               std::int64_t voice_rows);
+/// the voice itself. Pure.
+session_memory speaking_memory(session_memory thinking, const speech_memory& speaking, std::int64_t voice_rows);
 
 /// Bytes of the checkpoint's tensors in this format. Tensors stored in that format are mapped, and shared with other
 /// processes.

@@ -19,7 +19,51 @@ double milliseconds_since(engine_clock::time_point begin) {
 
 } // namespace
 
-bool stages::choose_speech(std::span<const session_id> ids) {
+/// Where the device can choose, in one call; elsewhere, and for turns that repeat what was chosen before, one token after
+/// another.
+void stages::choose_speech(std::span<const session_id> ids, int steps) {
+  std::vector<session_id> there, here;
+  for (auto* needs_it : sessions_.needing(stage::speak, ids))
+    sessions_.step(*needs_it, [&](task& t) {
+      const auto chooses = steps > 1 && speech::tts_chooses(*with_.speaker->models().tokens, t.speech_step());
+      (chooses ? there : here).push_back(t.owner().id);
+    });
+  if (!there.empty()) choose_several(there, steps);
+  for (auto step = 0; step < steps && !here.empty(); ++step)
+    if (!choose_one(here)) break;
+}
+
+void stages::choose_several(std::span<const session_id> ids, int steps) {
+  struct part {
+    task* by;
+    speech::tts_step step;
+    std::vector<std::int64_t> chosen{};
+  };
+  std::vector<part> parts;
+  parts.reserve(ids.size());
+  for (auto* needs_it : sessions_.needing(stage::speak, ids))
+    sessions_.step(*needs_it, [&](task& t) { parts.push_back({&t, t.speech_step()}); });
+  auto call = [&](std::span<part> batch) {
+    std::vector<speech::tts_step> turns;
+    turns.reserve(batch.size());
+    for (const auto& p : batch) turns.push_back(p.step);
+    const auto begin = engine_clock::now();
+    auto chosen = speech::tts_choose(*with_.speaker->models().tokens, turns, steps);
+    const auto cost = milliseconds_since(begin);
+    for (auto i = std::size_t{0}; i < batch.size(); ++i) {
+      batch[i].chosen = std::move(chosen[i]);
+      batch[i].by->costs().tts_ms += cost;
+    }
+  };
+  for (auto& p : sessions_.isolated(std::move(parts), call))
+    sessions_.step(*p.by, [&](task& t) {
+      p.step.turn->take(p.chosen, *p.step.chance);
+      t.on_speech_token();
+    });
+}
+
+/// Returns whether any session needed one.
+bool stages::choose_one(std::span<const session_id> ids) {
   struct part {
     task* by;
     speech::tts_step step;

@@ -32,8 +32,8 @@ public:
   /// each task that wants one.
   void run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode);
 
-  /// Chooses one speech token for each session that still needs one. Returns whether there was any.
-  bool choose_speech(std::span<const session_id> ids);
+  /// Chooses up to `steps` speech tokens for each session that still needs them.
+  void choose_speech(std::span<const session_id> ids, int steps);
 
   /// Turns one window of speech tokens of each session into sound.
   void make_sound(std::span<const session_id> ids);
@@ -45,6 +45,8 @@ private:
   struct drawing;
   void draw(std::span<drawing> rows);
   static void download_rows(std::span<drawing> rows);
+  bool choose_one(std::span<const session_id> ids);
+  void choose_several(std::span<const session_id> ids, int steps);
 
   session_table& sessions_;
   const task_context& with_;

@@ -1,6 +1,6 @@
 #include "inference/engine/synthetic_sessions.hpp"
 
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 
 #include <ATen/ATen.h>
 
@@ -80,12 +80,12 @@ at::Tensor hearing_sessions::hear() {
   return model_.hear(sounds).front();
 }
 
-tts_sessions::tts_sessions(const talker& speaker, int sessions)
-    : speaker_(speaker), chance_(1, substream::speech_tokens) {
+tts_sessions::tts_sessions(const talker& speaker, int sessions, speech::tts_form form) : speaker_(speaker) {
   const auto& models = speaker.models();
   for (auto i = 0; i < sessions; ++i) {
-    turns_.emplace_back(*models.embeddings, *models.tokens, speech::tts_form::duplex, speech::tts_sampling{});
-    steps_.push_back({&turns_.back(), &chance_});
+    turns_.emplace_back(*models.embeddings, *models.tokens, form, speech::tts_sampling{});
+    chances_.emplace_back(static_cast<std::uint64_t>(i), substream::speech_tokens);
+    steps_.push_back({&turns_.back(), &chances_.back()});
   }
 }
 
@@ -95,8 +95,14 @@ void tts_sessions::begin(std::int64_t words, bool turn_begins) {
                speech::duplex_limits(turn_begins, false));
 }
 
-void tts_sessions::step() {
-  speech::tts_advance(*speaker_.models().tokens, steps_);
+void tts_sessions::step(int count) {
+  const auto& model = *speaker_.models().tokens;
+  if (count == 1 || !model.chooses()) return speech::tts_advance(model, steps_);
+  std::vector<speech::tts_step> running;
+  for (const auto& step : steps_)
+    if (step.turn->running()) running.push_back(step);
+  const auto chosen = speech::tts_choose(model, running, count);
+  for (std::size_t i = 0; i < running.size(); ++i) running[i].turn->take(chosen[i], *running[i].chance);
 }
 
 sounding_sessions::sounding_sessions(const talker& speaker, const std::shared_ptr<const speech::voice>& voice,

@@ -6,6 +6,7 @@
 #include "inference/thinker.hpp"
 #include "inference/tts/turn.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -63,24 +64,25 @@ private:
   bool begun_ = false;
 };
 
-/// Sessions that choose speech tokens, in the units of a duplex turn.
+/// Sessions that choose speech tokens, in groups as long as the units of a duplex turn.
 class tts_sessions {
 public:
   /// `speaker` must outlive this.
-  tts_sessions(const talker& speaker, int sessions);
+  tts_sessions(const talker& speaker, int sessions, speech::tts_form form = speech::tts_form::duplex);
 
   /// Begins a unit of `words` words in each; `turn_begins` allows it to end early.
   void begin(std::int64_t words, bool turn_begins = false);
 
-  bool running() const { return turns_.front().running(); }
+  bool running() const { return std::ranges::any_of(turns_, &speech::tts_turn::running); }
 
-  /// One speech token of each, chosen on the CPU, which waits for the device.
-  void step();
+  /// One speech token of each, or up to `count`. If there are several, the device chooses them, where it can; the CPU waits
+  /// for it.
+  void step(int count = 1);
 
 private:
   const talker& speaker_;
   std::deque<speech::tts_turn> turns_;
-  random_stream chance_;
+  std::deque<random_stream> chances_;
   std::vector<speech::tts_step> steps_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "inference/chat/answer_decoder.hpp"
-#include "inference/duplex/unit_decoder.hpp"
+#include "inference/decoding/answer_decoder.hpp"
+#include "inference/decoding/unit_decoder.hpp"
 #include "inference/engine/engine_options.hpp"
 #include "inference/engine/image_preprocessor.hpp"
 #include "inference/engine/pace_meter.hpp"

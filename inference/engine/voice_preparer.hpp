@@ -2,7 +2,7 @@
 
 #include "inference/vocabulary.hpp"
 #include "inference/vocoder/token2wav.hpp"
-#include "inference/voice/voice_cache.hpp"
+#include "inference/vocoder/voice_cache.hpp"
 
 #include <chrono>
 #include <condition_variable>

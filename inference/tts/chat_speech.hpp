@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/random.hpp"
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/tts/speech_models.hpp"
 #include "inference/tts/turn.hpp"
 

@@ -1,6 +1,6 @@
 #include "inference/tts/duplex_speech.hpp"
 
-#include "inference/vocoder/pcm16.hpp"
+#include "inference/speech/pcm16.hpp"
 
 #include <ATen/ATen.h>
 

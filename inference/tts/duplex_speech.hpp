@@ -2,7 +2,7 @@
 
 #include "inference/quirks.hpp"
 #include "inference/random.hpp"
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/tts/speech_models.hpp"
 #include "inference/tts/turn.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "inference/formats/checkpoint.hpp"
 #include "inference/formats/tensor_map.hpp"
-#include "inference/tts/speech_config.hpp"
+#include "inference/speech/speech_config.hpp"
 
 #include <ATen/core/Tensor.h>
 

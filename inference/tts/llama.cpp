@@ -7,7 +7,7 @@
 #include "inference/kernels/rows.hpp"
 #include "inference/kernels/transfer.hpp"
 #include "inference/kernels/varlen_attention.hpp"
-#include "inference/vocoder/ragged.hpp"
+#include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
 
@@ -238,6 +238,19 @@ void tts_llama::use_int8() {
     for (auto* product : {&layer.query_key_value, &layer.out, &layer.gate_up, &layer.down}) product->use_int8();
 }
 
+void tts_llama::use_bfloat16() {
+  dtype_ = at::kBFloat16;
+  for (auto& layer : layers_) {
+    for (auto* norm : {&layer.attention_norm, &layer.feed_norm}) *norm = norm->to(dtype_);
+    for (auto* product : {&layer.query_key_value, &layer.out, &layer.gate_up, &layer.down}) product->convert(dtype_);
+  }
+  rows_.emplace(layers_.size(), 2 * config_.kv_heads, head_dim_, final_norm_.options().dtype(dtype_));
+}
+
+std::size_t tts_llama::row_bytes() const {
+  return 2 * layers_.size() * static_cast<std::size_t>(config_.kv_heads * head_dim_) * c10::elementSize(dtype_);
+}
+
 at::Tensor tts_llama::norm(const at::Tensor& x, const at::Tensor& weight) const {
   if (!x.is_cpu()) return std::get<0>(at::_fused_rms_norm(x, weight.sizes(), weight, config_.rms_norm_eps));
   return x * at::rsqrt(x.square().mean(-1, true) + config_.rms_norm_eps) * weight;
@@ -345,36 +358,93 @@ private:
 };
 
 /// Those that feed one token go together, as do those that begin with the words of a group, and all others.
-std::vector<at::Tensor> tts_llama::logits_on_device(std::span<const row> rows) const {
+struct tts_llama::sorted_rows {
+  enum class kind { token, words, other };
+
+  std::vector<std::size_t> order; ///< where each row was
+  std::vector<row> rows;
+  std::vector<kind> kinds;
+
+  static kind kind_of(const row& of) {
+    if (!of.embeddings.defined()) return of.tokens.size() == 1 ? kind::token : kind::other;
+    return of.tokens.empty() && of.rows() <= longest_group ? kind::words : kind::other;
+  }
+};
+
+tts_llama::sorted_rows tts_llama::sort(std::span<const row> rows) const {
+  sorted_rows made;
+  made.order.resize(rows.size());
+  std::iota(made.order.begin(), made.order.end(), std::size_t{0});
+  std::ranges::stable_sort(made.order, {}, [&](std::size_t i) { return sorted_rows::kind_of(rows[i]); });
+  for (const auto i : made.order) {
+    made.rows.push_back(rows[i]);
+    made.kinds.push_back(sorted_rows::kind_of(rows[i]));
+  }
+  return made;
+}
+
+/// float32 [rows, codes]
+at::Tensor tts_llama::logits_of(const sorted_rows& of) const {
   if (!spare_) spare_ = rows_->take(spare_rows);
-  make_room(rows);
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto kind = [&](std::size_t i) {
-    const auto& row = rows[i];
-    return row.embeddings.defined() ? (row.tokens.empty() && row.rows() <= longest_group ? 1 : 2)
-                                    : (row.tokens.size() == 1 ? 0 : 2);
-  };
-  std::ranges::stable_sort(order, {}, kind);
-  std::vector<row> sorted;
-  sorted.reserve(rows.size());
-  for (const auto i : order) sorted.push_back(rows[i]);
   std::vector<at::Tensor> parts;
-  for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
-    const auto of = kind(order[begin]);
-    while (end < sorted.size() && kind(order[end]) == of) ++end;
-    const auto group = std::span(sorted).subspan(begin, end - begin);
-    const bool by_graph = of != 2 && varlen_attention::is_one_call(final_norm_.device(), at::kFloat);
+  for (std::size_t begin = 0, end = 0; begin < of.rows.size(); begin = end) {
+    while (end < of.rows.size() && of.kinds[end] == of.kinds[begin]) ++end;
+    const auto group = std::span(of.rows).subspan(begin, end - begin);
+    const bool by_graph = of.kinds[begin] != sorted_rows::kind::other && chooses();
     parts.push_back(by_graph ? logits_by_graph(group) : logits(extend_here(group)));
   }
-  const auto all = download((parts.size() == 1 ? parts.front() : at::cat(parts)).to(at::kFloat).contiguous());
+  return (parts.size() == 1 ? parts.front() : at::cat(parts)).to(at::kFloat).contiguous();
+}
+
+std::vector<at::Tensor> tts_llama::logits_on_device(std::span<const row> rows) const {
+  make_room(rows);
+  const auto sorted = sort(rows);
+  const auto all = download(logits_of(sorted));
   std::vector<at::Tensor> result(rows.size());
-  for (std::size_t i = 0; i < order.size(); ++i) result[order[i]] = all[static_cast<std::int64_t>(i)];
+  for (std::size_t i = 0; i < rows.size(); ++i) result[sorted.order[i]] = all[static_cast<std::int64_t>(i)];
   return result;
 }
 
-/// All rows are tokens, one each, or all are words, at most `longest_group` each.
-at::Tensor tts_llama::logits_by_graph(std::span<const row> rows) const {
+bool tts_llama::chooses() const {
+  return rows_ && varlen_attention::is_one_call(final_norm_.device(), dtype_);
+}
+
+std::vector<std::vector<std::int64_t>> tts_llama::choose(std::span<const row> rows, std::span<const tts_choice> how,
+                                                         std::int64_t steps) const {
+  return undone_if_it_throws(rows, [&] { return choose_on_device(rows, how, steps); });
+}
+
+std::vector<std::vector<std::int64_t>>
+tts_llama::choose_on_device(std::span<const row> rows, std::span<const tts_choice> how, std::int64_t steps) const {
+  make_room(rows, steps - 1);
+  auto sorted = sort(rows);
+  std::vector<tts_choice> choices;
+  choices.reserve(how.size());
+  for (const auto i : sorted.order) choices.push_back(how[i]);
+  packed_upload numbers;
+  device_draw draw(choices, codes(), steps, numbers);
+  numbers.send(final_norm_.device());
+  draw.use(numbers);
+  auto tokens = draw.next(logits_of(sorted));
+  for (std::int64_t step = 1; step < steps; ++step) {
+    for (auto& row : sorted.rows) {
+      row.position += row.rows();
+      row.embeddings.reset();
+      row.tokens.assign(1, 0); // which one is known on the device
+      ++row.past->length_;
+    }
+    tokens = draw.next(logits_by_graph(sorted.rows, tokens).to(at::kFloat));
+  }
+  const auto all = download(draw.chosen());
+  std::vector<std::vector<std::int64_t>> result(rows.size());
+  const auto* from = all.const_data_ptr<std::int64_t>();
+  for (std::size_t i = 0; i < rows.size(); ++i, from += steps) result[sorted.order[i]].assign(from, from + steps);
+  return result;
+}
+
+/// All rows are tokens, one each, or all are words, at most `longest_group` each. `tokens`: int64 [rows] on the device, if
+/// they are known only there.
+at::Tensor tts_llama::logits_by_graph(std::span<const row> rows, const at::Tensor& tokens) const {
   const bool by_tokens = !rows.front().embeddings.defined();
   std::int64_t fresh = 0, longest = 1;
   for (const auto& row : rows) {
@@ -396,6 +466,7 @@ at::Tensor tts_llama::logits_by_graph(std::span<const row> rows) const {
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(longest, shortest_bound))));
   const auto at = std::make_shared<plan>(rows, final_norm_.device(), more);
   std::vector<at::Tensor> inputs;
+  if (tokens.defined()) inputs.push_back(at::constant_pad_nd(tokens, {0, more.rows}));
   if (!by_tokens) {
     std::vector<at::Tensor> words;
     for (const auto& row : rows) words.push_back(row.embeddings);
@@ -405,12 +476,15 @@ at::Tensor tts_llama::logits_by_graph(std::span<const row> rows) const {
       throw std::runtime_error("the rows of the speech tokens do not fit their model");
   }
   const auto* codes = rows.front().codes;
-  const auto work = [this, at, codes](const packed_upload& numbers, std::span<const at::Tensor> given) {
+  const auto work = [this, at, codes, by_tokens](const packed_upload& numbers, std::span<const at::Tensor> given) {
     at->use(numbers);
-    const auto x = extend_together(given.empty() ? codes->codes(at->tokens) : given.front(), *at);
-    return logits(norm(x.index_select(0, at->last), final_norm_));
+    const auto& in = given.empty() ? at->tokens : given.front();
+    const auto x = extend_together(by_tokens ? codes->codes(in) : in, *at);
+    return logits(norm(x.index_select(0, at->last).to(at::kFloat), final_norm_));
   };
-  const graph_cache::key shape{by_tokens ? 0 : 1,
+  const graph_cache::key shape{tokens.defined() ? 2
+                               : by_tokens      ? 0
+                                                : 1,
                                count + more.runs,
                                fresh + more.rows,
                                more.bounds.keys,
@@ -435,7 +509,7 @@ at::Tensor tts_llama::extend_here(std::span<const row> rows) const {
   auto x = embedded(rows, at.tokens);
   if (x.size(1) != width()) throw std::runtime_error("the rows of the speech tokens do not fit their model");
   x = rows_ ? extend_together(x, at) : extend_on_cpu(x, rows, at);
-  return norm(x.index_select(0, at.last), final_norm_);
+  return norm(x.index_select(0, at.last).to(at::kFloat), final_norm_);
 }
 
 at::Tensor tts_llama::extend_on_cpu(at::Tensor x, std::span<const row> rows, const plan& at) const {
@@ -451,14 +525,14 @@ at::Tensor tts_llama::extend_on_cpu(at::Tensor x, std::span<const row> rows, con
   return x;
 }
 
-/// Makes the new rows part of the caches; those that are full move, all at once.
-void tts_llama::make_room(std::span<const row> rows) const {
+/// Makes the new rows part of the caches, which then have room for so many `later`; those that are full move, all at once.
+void tts_llama::make_room(std::span<const row> rows, std::int64_t later) const {
   std::vector<std::shared_ptr<const tts_rows::range>> moved(rows.size());
   std::vector<std::int64_t> from, to;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& past = *rows[i].past;
-    if (past.has_room(rows[i].rows())) continue;
-    moved[i] = rows_->take(past.wanted_for(rows[i].rows()));
+    if (past.has_room(rows[i].rows() + later)) continue;
+    moved[i] = rows_->take(past.wanted_for(rows[i].rows() + later));
     for (std::int64_t n = 0; n < past.length_; ++n) {
       from.push_back(past.rows_->first() + past.begin_ + n);
       to.push_back(moved[i]->first() + n);
@@ -481,6 +555,7 @@ void tts_llama::make_room(std::span<const row> rows) const {
 }
 
 at::Tensor tts_llama::extend_together(at::Tensor x, const plan& at) const {
+  x = x.to(dtype_);
   const std::int64_t total = x.size(0), half = head_dim_ / 2, rotating = config_.heads + config_.kv_heads;
   const auto angle = at.positions.unsqueeze(1) * frequencies_;
   const auto cos = at::cos(angle), sin = at::sin(angle);

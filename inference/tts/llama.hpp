@@ -1,10 +1,11 @@
 #pragma once
 
 #include "inference/kernels/device_graph.hpp"
+#include "inference/speech/layers.hpp"
+#include "inference/speech/speech_config.hpp"
+#include "inference/tts/device_draw.hpp"
 #include "inference/tts/embeddings.hpp"
-#include "inference/tts/speech_config.hpp"
 #include "inference/tts/tts_rows.hpp"
-#include "inference/vocoder/layers.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -32,6 +33,9 @@ public:
   /// Drops all but the last `rows`.
   void keep_last(std::int64_t rows);
 
+  /// Drops the last `rows`.
+  void drop_last(std::int64_t rows) { length_ -= rows; }
+
   /// Replaces whole layers, [kv_heads, rows, head_dim] each.
   void assign(std::vector<at::Tensor> keys, std::vector<at::Tensor> values);
 
@@ -46,7 +50,8 @@ private:
   std::int64_t begin_ = 0, length_ = 0;
 };
 
-/// The TTS language model: a stock llama over given embeddings (docs/model/talker.md 4), in float32. One object serves
+/// The TTS language model: a stock llama over given embeddings (docs/model/talker.md 4), in float32 unless said otherwise.
+/// One object serves
 /// all sessions. Not thread-safe.
 class tts_llama {
 public:
@@ -68,6 +73,9 @@ public:
   /// Keeps the layers' matrices in 8 bits from now on, on the CPU.
   void use_int8();
 
+  /// Elsewhere: the layers, and what turns remember, are in bfloat16 from now on. Before any turn begins.
+  void use_bfloat16();
+
   /// One batched call: extends the caches and returns each session's last hidden state, after the final norm, [rows,
   /// width]. If it throws, the caches are unchanged.
   at::Tensor forward(std::span<const row> rows) const;
@@ -75,11 +83,22 @@ public:
   /// The same, followed by each session's logits: float32 [codes] on the CPU.
   std::vector<at::Tensor> next_logits(std::span<const row> rows) const;
 
+  /// Whether `choose` can be called: there are kernels for it, and one call asks for the same ones as any other.
+  bool chooses() const;
+
+  /// The next `steps` tokens of each session, with the host waiting once; -1 where the logits are not numbers. Each session
+  /// is fed its row, and then the tokens chosen but for the last: also after one that ends.
+  std::vector<std::vector<std::int64_t>> choose(std::span<const row> rows, std::span<const tts_choice> how,
+                                                std::int64_t steps) const;
+
   /// [rows, width] -> [rows, codes]
   at::Tensor logits(const at::Tensor& hidden) const { return at::linear(hidden, head_); }
 
   /// Rotates keys [heads, n, head_dim] by the angles of `positions` [n] (int64).
   at::Tensor rotate(const at::Tensor& keys, const at::Tensor& positions) const;
+
+  /// Bytes of a row of a turn's cache.
+  std::size_t row_bytes() const;
 
   std::int64_t width() const { return final_norm_.size(0); }
   std::int64_t codes() const { return head_.size(0); }
@@ -106,9 +125,14 @@ private:
   at::Tensor extend_here(std::span<const row> rows) const;
   at::Tensor extend_on_cpu(at::Tensor x, std::span<const row> rows, const plan& at) const;
   at::Tensor extend_together(at::Tensor x, const plan& at) const;
+  struct sorted_rows;
+  sorted_rows sort(std::span<const row> rows) const;
+  at::Tensor logits_of(const sorted_rows& of) const;
   std::vector<at::Tensor> logits_on_device(std::span<const row> rows) const;
-  at::Tensor logits_by_graph(std::span<const row> rows) const;
-  void make_room(std::span<const row> rows) const;
+  std::vector<std::vector<std::int64_t>> choose_on_device(std::span<const row> rows, std::span<const tts_choice> how,
+                                                          std::int64_t steps) const;
+  at::Tensor logits_by_graph(std::span<const row> rows, const at::Tensor& tokens = {}) const;
+  void make_room(std::span<const row> rows, std::int64_t later = 0) const;
   angles angles_of(const at::Tensor& positions) const;
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;
 
@@ -116,6 +140,7 @@ private:
   std::int64_t head_dim_;
   std::vector<layer> layers_;
   at::Tensor final_norm_, head_, frequencies_;
+  at::ScalarType dtype_ = at::kFloat; ///< of the layers and the caches
   // Elsewhere than on the CPU.
   std::optional<tts_rows> rows_;
   mutable std::shared_ptr<const tts_rows::range> spare_; ///< rows for what pads a call

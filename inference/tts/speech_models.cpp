@@ -35,7 +35,8 @@ speech_models speech_models::load(const checkpoint& from, std::uint64_t noise_se
   made.embeddings = std::make_unique<tts_embeddings>(tts_embeddings::open(from, made.config, device));
   auto tokens = std::make_unique<tts_llama>(read_tts_weights(from, device), made.config);
   check_width(from, tokens->width());
-  if (mixed) tokens->use_int8();
+  if (mixed && device.is_cpu()) tokens->use_int8();
+  if (mixed && !device.is_cpu()) tokens->use_bfloat16();
   made.tokens = std::move(tokens);
   token2wav_options options;
   options.bfloat16_products = mixed;

@@ -3,9 +3,9 @@
 #include "config/settings.hpp"
 #include "inference/formats/checkpoint.hpp"
 #include "inference/quirks.hpp"
+#include "inference/speech/speech_config.hpp"
 #include "inference/tts/embeddings.hpp"
 #include "inference/tts/llama.hpp"
-#include "inference/tts/speech_config.hpp"
 #include "inference/vocoder/token2wav.hpp"
 
 #include <cstdint>

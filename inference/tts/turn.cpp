@@ -116,6 +116,35 @@ void tts_turn::take(std::span<const float> logits, random_source& chance) {
   choose(token);
 }
 
+bool tts_turn::chooses_on_device() const {
+  const bool slides = form_ == tts_form::streamed && model_->config().attention == tts_attention::sliding_window;
+  const bool greedy = sampling_.greedy || takes_the_likeliest(sampling_.temperature);
+  return running_ && forced_.empty() && !slides && !greedy && sampling_.margins == nullptr;
+}
+
+tts_choice tts_turn::choice(std::int64_t steps, random_source& chance) const {
+  tts_choice made;
+  made.rules = sampling_;
+  const auto all = penalised();
+  const auto recent = all.last(std::min(all.size(), static_cast<std::size_t>(std::max(0, sampling_.penalty_window))));
+  made.recent.assign(recent.begin(), recent.end());
+  made.banned_steps = std::max(0, limits_.least - step_);
+  const auto before = chance.where();
+  for (std::int64_t i = 0; i < steps; ++i) made.chances.push_back(chance.next());
+  chance.go_on_from(before);
+  return made;
+}
+
+void tts_turn::take(std::span<const std::int64_t> chosen, random_source& chance) {
+  std::size_t used = 0;
+  for (; used < chosen.size() && running_; ++used) {
+    if (chosen[used] < 0) throw std::runtime_error("the logits of speech tokens are not numbers");
+    chance.next();
+    choose(chosen[used]);
+  }
+  cache_.drop_last(std::ssize(chosen) - static_cast<std::int64_t>(used));
+}
+
 void tts_turn::choose(std::int64_t token) {
   chosen_.push_back(token);
   ++step_;
@@ -148,6 +177,21 @@ std::vector<at::Tensor> tts_logits(const tts_llama& model, std::span<const tts_s
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (steps[i].turn->running()) result[i] = *row++;
   return result;
+}
+
+bool tts_chooses(const tts_llama& model, const tts_step& step) {
+  return model.chooses() && step.turn->chooses_on_device() && step.chance->where() != random_source::state{};
+}
+
+std::vector<std::vector<std::int64_t>> tts_choose(const tts_llama& model, std::span<const tts_step> steps,
+                                                  std::int64_t count) {
+  std::vector<tts_llama::row> rows;
+  std::vector<tts_choice> how;
+  for (const auto& step : steps) {
+    how.push_back(step.turn->choice(count, *step.chance));
+    rows.push_back(step.turn->next());
+  }
+  return model.choose(rows, how, count);
 }
 
 void tts_take(const tts_step& step, const at::Tensor& logits) {

@@ -55,6 +55,14 @@ public:
   /// Takes the resulting logits [codes] and chooses a token; uses one random number unless greedy.
   void take(std::span<const float> logits, random_source& chance);
 
+  /// Whether the device may choose the next tokens by `choice`, and they are then taken.
+  bool chooses_on_device() const;
+  tts_choice choice(std::int64_t steps, random_source& chance) const;
+
+  /// Takes tokens that the device has chosen after `next`, until the group ends; each uses up one random number. Throws
+  /// std::runtime_error where there is none.
+  void take(std::span<const std::int64_t> chosen, random_source& chance);
+
   /// Forces the next tokens, in this group and those that follow, whatever the logits say: they were chosen before.
   /// Where the result is the same, one step takes as many as it can. Each uses up its random number.
   void force(std::span<const std::int64_t> tokens) { forced_.insert(forced_.end(), tokens.begin(), tokens.end()); }
@@ -127,6 +135,15 @@ std::vector<at::Tensor> tts_logits(const tts_llama& model, std::span<const tts_s
 
 /// The second half: the turn takes its logits, if there are any. Throws std::runtime_error if they are NaN.
 void tts_take(const tts_step& step, const at::Tensor& logits);
+
+/// Whether `tts_choose` may be called for a turn: it is for a device, for turns that nothing is forced on, and random
+/// numbers that can be gone back to.
+bool tts_chooses(const tts_llama& model, const tts_step& step);
+
+/// Several decode steps of turns that are running, with one wait for the device: the tokens, to be taken. They have the
+/// same top_k and penalty window. If it throws, the turns are unchanged.
+std::vector<std::vector<std::int64_t>> tts_choose(const tts_llama& model, std::span<const tts_step> steps,
+                                                  std::int64_t count);
 
 /// One decode step of every turn that is running.
 void tts_advance(const tts_llama& model, std::span<const tts_step> steps);

@@ -1,6 +1,6 @@
 #include "inference/verify/chat_replay.hpp"
 
-#include "inference/chat/answer_decoder.hpp"
+#include "inference/decoding/answer_decoder.hpp"
 #include "inference/duplex/frame_rows.hpp"
 #include "inference/verify/golden_pictures.hpp"
 #include "inference/verify/recorded_draws.hpp"

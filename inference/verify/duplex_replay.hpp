@@ -1,7 +1,7 @@
 #pragma once
 
+#include "inference/decoding/unit_decoder.hpp"
 #include "inference/duplex/audio_intake.hpp"
-#include "inference/duplex/unit_decoder.hpp"
 #include "inference/duplex/window.hpp"
 #include "inference/llm/sampling.hpp"
 #include "inference/thinker.hpp"

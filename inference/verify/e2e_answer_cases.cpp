@@ -1,4 +1,4 @@
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/verify/chat_replay.hpp"
 #include "inference/verify/e2e_set.hpp"
 #include "inference/verify/speech_replay.hpp"

@@ -1,11 +1,10 @@
 #include "inference/verify/golden_pictures.hpp"
 
+#include "base/read_file.hpp"
 #include "inference/vision/decode.hpp"
 #include "inference/vision/sight.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 namespace parley::inference::verify {
@@ -27,8 +26,9 @@ vision::picture draw_picture(golden_set& files, const std::string& name) {
 }
 
 vision::picture read_picture(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  auto decoded = vision::decode_picture(std::string(std::istreambuf_iterator<char>(in), {}));
+  const auto bytes = base::read_file(file);
+  if (!bytes) throw std::runtime_error(file.string() + ": cannot be read");
+  auto decoded = vision::decode_picture(*bytes);
   if (!decoded) throw std::runtime_error(file.string() + ": " + decoded.error());
   return *std::move(decoded);
 }

@@ -1,7 +1,7 @@
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/pcm16.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/verify/talker_set.hpp"
 #include "inference/vocoder/hift_original.hpp"
-#include "inference/vocoder/pcm16.hpp"
 
 #include <ATen/ATen.h>
 

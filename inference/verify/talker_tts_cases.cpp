@@ -1,4 +1,4 @@
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/tts/turn.hpp"
 #include "inference/verify/recorded_draws.hpp"
 #include "inference/verify/talker_set.hpp"

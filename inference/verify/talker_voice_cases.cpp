@@ -1,6 +1,6 @@
+#include "inference/speech/pcm16.hpp"
+#include "inference/speech/resample.hpp"
 #include "inference/verify/talker_set.hpp"
-#include "inference/vocoder/pcm16.hpp"
-#include "inference/vocoder/resample.hpp"
 #include "inference/voice/features.hpp"
 
 #include <ATen/ATen.h>

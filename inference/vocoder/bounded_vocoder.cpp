@@ -1,6 +1,6 @@
 #include "inference/vocoder/bounded_vocoder.hpp"
 
-#include "inference/vocoder/ragged.hpp"
+#include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
 

@@ -1,7 +1,7 @@
 #include "inference/kernels/device_graph.hpp"
 #include "inference/kernels/packed_upload.hpp"
+#include "inference/speech/ragged.hpp"
 #include "inference/vocoder/bounded_vocoder.hpp"
-#include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
 

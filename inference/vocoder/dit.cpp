@@ -2,8 +2,8 @@
 
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/parallel.hpp"
+#include "inference/speech/ragged.hpp"
 #include "inference/vocoder/dit_rows.hpp"
-#include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
 
@@ -133,13 +133,26 @@ void dit::places::use(const packed_upload& sent) {
   ends_ = sent[end_part_];
 }
 
+/// Not `modulate`, whose results are converted: each is used many times.
+void dit::block::convert(at::ScalarType dtype) {
+  for (auto* product : {&query_key_value, &attention_out, &widen, &narrow}) product->convert(dtype);
+  for (auto* norm : {&query_norm, &key_norm, &conv_norm}) norm->convert(dtype);
+  for (auto* product : {&conv_first, &conv_second}) product->convert(dtype);
+}
+
 dit::dit(const tensor_map& weights)
     : time_first_(weights, "t_embedder.mlp.0"), time_second_(weights, "t_embedder.mlp.2"), in_(weights, "in_proj"),
-      out_modulate_(weights, "final_layer.adaLN_modulation.1"), out_(weights, "final_layer.linear") {
+      dtype_(in_.weight.scalar_type()), out_modulate_(weights, "final_layer.adaLN_modulation.1"),
+      out_(weights, "final_layer.linear") {
   for (int i = 0; i < weights.count("blocks."); ++i) blocks_.emplace_back(weights, "blocks." + std::to_string(i));
 }
 
 void dit::use_bfloat16() {
+  if (!in_.weight.is_cpu()) {
+    dtype_ = at::kBFloat16;
+    for (auto& block : blocks_) block.convert(dtype_);
+    return;
+  }
   for (auto& block : blocks_) {
     for (auto* product : {&block.query_key_value, &block.attention_out, &block.widen, &block.narrow})
       product->use_bfloat16();
@@ -160,7 +173,7 @@ dit::modulation dit::modulate(const at::Tensor& time_embedding) const {
   for (const auto& block : blocks_) {
     const auto parts = block.modulate(t).view({t.size(0), 9, -1});
     for (const auto scale : {1, 4, 7}) parts.select(1, scale).add_(1);
-    result.blocks.push_back(parts.unsqueeze(2).unbind(1));
+    result.blocks.push_back(parts.to(dtype_).unsqueeze(2).unbind(1));
   }
   const auto last = out_modulate_(t).view({t.size(0), 2, -1});
   last.select(1, 1).add_(1);

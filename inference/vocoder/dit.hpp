@@ -2,8 +2,8 @@
 
 #include "inference/kernels/packed_upload.hpp"
 #include "inference/kernels/varlen_attention.hpp"
+#include "inference/speech/layers.hpp"
 #include "inference/vocoder/kv_history.hpp"
-#include "inference/vocoder/layers.hpp"
 #include "inference/vocoder/row_contexts.hpp"
 #include "inference/vocoder/row_history.hpp"
 #include "inference/vocoder/row_pool.hpp"
@@ -18,7 +18,7 @@
 namespace parley::inference::speech {
 
 /// The flow's velocity estimator: a diffusion transformer with causal convolutions and a cache of earlier chunks
-/// (docs/model/talker.md 7.3), in the dtype of its weights. Every sequence runs twice at once: row 0 with its
+/// (docs/model/talker.md 7.3). What it is given and what it returns is in the dtype of its weights. Every sequence runs twice at once: row 0 with its
 /// condition, row 1 without (guidance).
 class dit {
 public:
@@ -136,8 +136,13 @@ public:
   /// size.
   memory make_memory(int steps, std::int64_t spare) const;
 
-  /// Computes the large products in bfloat16 from now on (see `linear::use_bfloat16`).
+  /// On the CPU, computes the large products in bfloat16 from now on (see `linear::use_bfloat16`). Elsewhere everything
+  /// between its first and its last product, with fused attention, and memories and modulations made from now on are in
+  /// bfloat16, too.
   void use_bfloat16();
+
+  /// The dtype of its blocks and of their memory.
+  at::ScalarType dtype() const { return dtype_; }
 
   std::int64_t bins() const { return out_.weight.size(0); }
   std::size_t depth() const { return blocks_.size(); }
@@ -156,6 +161,7 @@ private:
     linear widen, narrow;
 
     block(const tensor_map& weights, const std::string& name);
+    void convert(at::ScalarType dtype);
     std::int64_t head_dim() const { return query_norm.weight.size(0); }
     std::int64_t heads() const { return query_key_value.weight.size(0) / (3 * head_dim()); }
 
@@ -171,6 +177,7 @@ private:
 
   linear time_first_, time_second_;
   linear in_;
+  at::ScalarType dtype_;
   std::vector<block> blocks_;
   linear out_modulate_, out_;
 };

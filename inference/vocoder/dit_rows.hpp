@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/vocoder/ragged.hpp"
+#include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
 

@@ -46,7 +46,7 @@ dit::memory dit::make_memory(int steps, std::int64_t spare) const {
       throw std::runtime_error("the blocks of the flow's estimator differ in their heads");
   const auto blocks = std::ssize(blocks_);
   const std::vector<std::int64_t> depths(static_cast<std::size_t>(steps), blocks);
-  const auto options = in_.weight.options();
+  const auto options = in_.weight.options().dtype(dtype_);
   return {row_pool(depths, {2, first.heads(), 2 * first.head_dim()}, options, spare),
           row_contexts(steps * blocks * 2, context_rows, 2 * in_.weight.size(0), options)};
 }
@@ -118,7 +118,7 @@ at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::si
                     const shared_places& at) const {
   const auto& keys_values = memory.keys_values.part(step);
   const auto first = static_cast<std::int64_t>(2 * step * depth());
-  auto h = in_(inputs);
+  auto h = in_(inputs).to(dtype_);
   for (std::size_t n = 0; n < blocks_.size(); ++n) {
     const auto& block = blocks_[n];
     const auto& m = at_time.blocks[n];
@@ -128,7 +128,7 @@ at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::si
                     block.convolve(h, {m[6], m[7]}, at, memory.inputs.tensor().narrow(0, first + 2 * index, 2)));
     h = at::addcmul(h, m[5], block.feed(norm_shift_scale(h, m[3], m[4])));
   }
-  return out_(norm_shift_scale(h, at_time.last[0], at_time.last[1]));
+  return out_(norm_shift_scale(h.to(in_.weight.scalar_type()), at_time.last[0], at_time.last[1]));
 }
 
 } // namespace parley::inference::speech

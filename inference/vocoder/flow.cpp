@@ -1,7 +1,7 @@
 #include "inference/vocoder/flow.hpp"
 
+#include "inference/speech/ragged.hpp"
 #include "inference/vocoder/flow_encoder_places.hpp"
-#include "inference/vocoder/ragged.hpp"
 #include "inference/voice/reference_voice.hpp"
 
 #include <ATen/ATen.h>
@@ -88,10 +88,16 @@ flow::flow(const tensor_map& weights, const flow_config& config, int steps, at::
   for (int k = 0; k < steps; ++k) {
     times_.push_back(t);
     widths_.push_back(width);
-    modulations_.push_back(estimator_.modulate(estimator_.embed_time(at::full({1}, t, embedding_.options()))));
     t += width;
     if (k + 2 <= steps) width = span[k + 2] - t;
   }
+  prepare_steps();
+}
+
+void flow::prepare_steps() {
+  modulations_.clear();
+  for (const auto t : times_)
+    modulations_.push_back(estimator_.modulate(estimator_.embed_time(at::full({1}, t, embedding_.options()))));
   if (!noise_.is_cpu()) memory_ = make_memory(rows_beside_voice);
 }
 
@@ -102,6 +108,7 @@ flow::memory flow::make_memory(std::int64_t spare) const {
 void flow::use_bfloat16() {
   encoder_.use_bfloat16();
   estimator_.use_bfloat16();
+  if (!noise_.is_cpu()) prepare_steps();
 }
 
 at::Tensor flow::project_speaker(const at::Tensor& embedding) const {
@@ -246,7 +253,7 @@ std::optional<dit::padding> flow::padding_of(std::span<const std::int64_t> lengt
   constexpr std::int64_t most_streams = 8, rows_of_stream = 56, more_rows = 8; // a window has 50 rows, the last one 56
   constexpr std::int64_t shortest_bound = 1024;
   const auto streams = std::ssize(lengths), padded = padded_count(streams), rows = rows_of_stream * padded + more_rows;
-  if (streams > most_streams || !varlen_attention::is_one_call(noise_.device(), noise_.scalar_type()))
+  if (streams > most_streams || !varlen_attention::is_one_call(noise_.device(), estimator_.dtype()))
     return std::nullopt;
   dit::padding made;
   made.sequences = padded + 1 - streams;

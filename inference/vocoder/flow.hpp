@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/kernels/device_graph.hpp"
-#include "inference/tts/speech_config.hpp"
+#include "inference/speech/speech_config.hpp"
 #include "inference/vocoder/dit.hpp"
 #include "inference/vocoder/flow_encoder.hpp"
 
@@ -84,7 +84,8 @@ public:
   /// Drops what is older than the reference keeps, for a voice of `prompt_rows` mel rows.
   void trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const;
 
-  /// Computes the large products in bfloat16 from now on (see `linear::use_bfloat16`).
+  /// Computes the large products in bfloat16 from now on (see `linear::use_bfloat16`); elsewhere than on the CPU, the
+  /// estimator (see `dit::use_bfloat16`). Before any stream begins.
   void use_bfloat16();
 
   int steps() const { return static_cast<int>(times_.size()); }
@@ -95,6 +96,7 @@ public:
 
 private:
   struct plan;
+  void prepare_steps();
   memory make_memory(std::int64_t spare) const;
   std::vector<at::Tensor> run(std::span<const job> jobs, const memory* in, trace* seen) const;
   at::Tensor condition(std::span<const job> jobs, const at::Tensor& mu, const plan& at) const;

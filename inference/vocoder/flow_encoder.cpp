@@ -1,5 +1,5 @@
+#include "inference/speech/ragged.hpp"
 #include "inference/vocoder/flow_encoder_places.hpp"
-#include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
 

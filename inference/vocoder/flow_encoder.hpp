@@ -1,8 +1,8 @@
 #pragma once
 
 #include "inference/kernels/packed_upload.hpp"
+#include "inference/speech/layers.hpp"
 #include "inference/vocoder/kv_history.hpp"
-#include "inference/vocoder/layers.hpp"
 #include "inference/vocoder/row_contexts.hpp"
 #include "inference/vocoder/row_history.hpp"
 #include "inference/vocoder/row_pool.hpp"

@@ -16,7 +16,7 @@ public:
   /// mel [B, bins, frames] -> Hz [B, frames].
   at::Tensor f0(const at::Tensor& mel) const;
 
-  /// f0 [B, frames], Gaussian noise [B, samples, harmonics] -> excitation [B, 1, samples].
+  /// f0 [B, frames], Gaussian noise [B, samples, harmonics], or mixed already [B, samples] -> excitation [B, 1, samples].
   at::Tensor source(const at::Tensor& f0, const at::Tensor& noise) const;
 
   struct result {

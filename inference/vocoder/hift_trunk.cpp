@@ -222,7 +222,7 @@ at::Tensor hift_trunk::to_samples_on_device(at::Tensor spectrum, const at::Tenso
 }
 
 at::Tensor hift_trunk::mix_noise(const at::Tensor& noise) const {
-  return at::matmul(noise, source_mix_.weight.squeeze(0));
+  return at::matmul(noise, noise_mix());
 }
 
 at::Tensor hift_trunk::excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const {
@@ -235,6 +235,10 @@ at::Tensor hift_trunk::excite(const at::Tensor& sines, const at::Tensor& f0, con
 at::Tensor hift_trunk::mix_source(const at::Tensor& sines, const at::Tensor& noise, const at::Tensor& f0) const {
   const auto voiced = (f0 > config_.voiced_threshold).to(at::kFloat);
   const auto noise_gain = voiced * config_.noise_amplitude + (1 - voiced) * config_.sine_amplitude / 3;
+  if (noise.dim() == 2) {
+    const auto steady = source_mix_(sines * (voiced * config_.sine_amplitude)).squeeze(-1);
+    return at::addcmul(steady, noise_gain.squeeze(-1), noise).tanh_();
+  }
   const auto excitation = sines * config_.sine_amplitude * voiced + noise_gain * noise;
   return at::tanh(source_mix_(excitation)).squeeze(-1);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "inference/kernels/vocoder.hpp"
-#include "inference/tts/speech_config.hpp"
-#include "inference/vocoder/layers.hpp"
+#include "inference/speech/layers.hpp"
+#include "inference/speech/speech_config.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -57,14 +57,18 @@ public:
   /// = all.
   at::Tensor decode(at::Tensor x, const at::Tensor& spectrum, const at::Tensor& columns = {}) const;
 
-  /// Mixes noise [rows, harmonics] for `excite`: [rows].
+  /// Mixes noise [rows, harmonics] for `excite` and `mix_source`: [rows].
   at::Tensor mix_noise(const at::Tensor& noise) const;
+
+  /// The weights of that mixture, [harmonics].
+  at::Tensor noise_mix() const { return source_mix_.weight.squeeze(0); }
 
   /// Sines [B, frames, harmonics] and f0 [B, frames], constant over each frame, mixed noise [B, frames, samples] →
   /// excitation [B, frames * samples].
   at::Tensor excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const;
 
-  /// Sines and noise [B, samples, harmonics], f0 in Hz per sample [B, samples, 1] -> excitation [B, samples].
+  /// Sines [B, samples, harmonics], noise of the same sizes or mixed already [B, samples], f0 in Hz per sample [B, samples,
+  /// 1] -> excitation [B, samples].
   at::Tensor mix_source(const at::Tensor& sines, const at::Tensor& noise, const at::Tensor& f0) const;
 
   /// Computes the convolutions in bfloat16 from now on (see `linear::use_bfloat16`).

@@ -1,6 +1,7 @@
 #include "inference/vocoder/legacy_vocoder.hpp"
 
-#include "inference/vocoder/ragged.hpp"
+#include "inference/kernels/transfer.hpp"
+#include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
 
@@ -26,38 +27,78 @@ at::Tensor last(const at::Tensor& x, std::int64_t axis, std::int64_t n) {
 
 } // namespace
 
+legacy_vocoder::legacy_vocoder(std::shared_ptr<const hift_original> network) : network_(std::move(network)) {
+  const auto mix = network_->trunk().noise_mix();
+  if (!mix.is_cpu()) mix_ = download(mix);
+}
+
 std::int64_t legacy_vocoder::noise_samples(const state& session, std::int64_t fresh_frames) const {
   return (fresh_frames + (session.mel.defined() ? session.mel.size(2) : 0)) *
          network_->trunk().config().frame_samples();
 }
 
+at::Tensor legacy_vocoder::prepared(const at::Tensor& gaussian) const {
+  return mix_.defined() ? at::matmul(gaussian, mix_) : gaussian;
+}
+
+/// The groups' tensors are joined and cut as wholes, so that a device is asked as much for many jobs as for one.
 std::vector<at::Tensor> legacy_vocoder::stream(std::span<const job> jobs) const {
   const auto overlap = overlap_frames * network_->trunk().config().frame_samples();
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups; // by frames, cached ones among them
-  std::vector<at::Tensor> mels, noises, sources, speech;
+  std::map<std::pair<std::int64_t, std::int64_t>, group> groups; // by new frames and cached ones
+  std::vector<at::Tensor> earlier_mels, mels, noises, sources, tails, speech;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& [session, mel, noise, final] = jobs[i];
-    const auto cached = session->mel.defined() ? session->mel.size(2) : 0;
-    mels.push_back(cached > 0 ? at::cat({session->mel, mel}, 2) : mel);
+    earlier_mels.push_back(session->mel);
+    mels.push_back(mel);
     noises.push_back(noise);
     sources.push_back(session->source);
+    tails.push_back(session->speech);
     speech.push_back(at::zeros({1, 0}, mel.options()));
-    if (mels[i].size(2) > 0) groups[{mels[i].size(2), cached}].push_back(i);
+    const auto cached = session->mel.defined() ? session->mel.size(2) : 0;
+    if (cached + mel.size(2) > 0) groups[{mel.size(2), cached}].rows.push_back(i);
   }
-  for (const auto& [key, rows] : groups) {
-    const auto cached = key.second > 0 ? batch_of(sources, rows) : at::Tensor();
-    const auto all = network_->run(batch_of(mels, rows), batch_of(noises, rows), cached);
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      const auto i = rows[k];
-      auto& session = *jobs[i].session;
-      auto own = all.speech.narrow(0, static_cast<std::int64_t>(k), 1);
-      const auto source = all.source.narrow(0, static_cast<std::int64_t>(k), 1);
-      if (session.speech.defined()) fade_over(own, session.speech);
-      session = {last(mels[i], 2, overlap_frames), last(source, 2, overlap), last(own, 1, overlap)};
-      speech[i] = jobs[i].final ? own : own.slice(1, 0, std::max<std::int64_t>(0, own.size(1) - overlap));
+  for (auto& [key, of] : groups) {
+    of.cached = key.second;
+    of.mel = batch_of(mels, of.rows);
+    of.noise = batch_of(noises, of.rows);
+    if (of.cached > 0) {
+      of.mel = at::cat({batch_of(earlier_mels, of.rows), of.mel}, 2);
+      of.source = batch_of(sources, of.rows);
+    }
+    auto [own, source] = vocode(of);
+    if (of.cached > 0) fade_over(own, batch_of(tails, of.rows));
+    const auto mel_ends = last(of.mel, 2, overlap_frames), source_ends = last(source, 2, overlap),
+               speech_ends = last(own, 1, overlap);
+    const auto held_back = std::max<std::int64_t>(0, own.size(1) - overlap);
+    for (std::size_t k = 0; k < of.rows.size(); ++k) {
+      const auto i = of.rows[k];
+      const auto row = static_cast<std::int64_t>(k);
+      *jobs[i].session = {mel_ends.narrow(0, row, 1), source_ends.narrow(0, row, 1), speech_ends.narrow(0, row, 1)};
+      const auto all = own.narrow(0, row, 1);
+      speech[i] = jobs[i].final ? all : all.slice(1, 0, held_back);
     }
   }
   return speech;
+}
+
+hift_original::result legacy_vocoder::vocode(const group& of) const {
+  return mix_.defined() ? vocode_by_graph(of) : network_->run(of.mel, of.noise, of.source);
+}
+
+/// Padded to few numbers of jobs, because a convolution is planned anew, and a graph recorded, for each.
+hift_original::result legacy_vocoder::vocode_by_graph(const group& of) const {
+  const auto count = of.mel.size(0), more = padded_count(count) - count;
+  const auto device = of.mel.device();
+  std::vector<at::Tensor> inputs{at::constant_pad_nd(of.mel, {0, 0, 0, 0, 0, more}),
+                                 upload(at::constant_pad_nd(of.noise, {0, 0, 0, more}), device)};
+  if (of.cached > 0) inputs.push_back(at::constant_pad_nd(of.source, {0, 0, 0, 0, 0, more}));
+  const auto both = graphs_.run({count + more, of.mel.size(2), of.cached}, {}, inputs, device,
+                                [network = network_](const packed_upload&, std::span<const at::Tensor> given) {
+                                  const auto made =
+                                      network->run(given[0], given[1], given.size() > 2 ? given[2] : at::Tensor());
+                                  return at::stack({made.speech, made.source.squeeze(1)});
+                                });
+  return {both[0].narrow(0, 0, count), both[1].narrow(0, 0, count).unsqueeze(1)};
 }
 
 } // namespace parley::inference::speech

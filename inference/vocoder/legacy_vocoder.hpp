@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/kernels/device_graph.hpp"
 #include "inference/vocoder/hift_original.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +13,7 @@
 namespace parley::inference::speech {
 
 /// Streams the original vocoder: vocodes the last eight frames again with each chunk and cross-fades
-/// (docs/model/talker.md 9). One object serves all sessions; each has a `state`. Tensors are float32.
+/// (docs/model/talker.md 9). One object serves all sessions; each has a `state`. Tensors are float32. Not thread-safe.
 class legacy_vocoder {
 public:
   struct state {
@@ -23,12 +24,12 @@ public:
 
   static constexpr std::int64_t overlap_frames = 8;
 
-  explicit legacy_vocoder(std::shared_ptr<const hift_original> network) : network_(std::move(network)) {}
+  explicit legacy_vocoder(std::shared_ptr<const hift_original> network);
 
   struct job {
     state* session;
     at::Tensor mel;   ///< [1, bins, frames], new frames; may be empty in a final call
-    at::Tensor noise; ///< [1, (cached + new frames) * frame_samples, harmonics], Gaussian; see `noise_samples`
+    at::Tensor noise; ///< see `prepared`
     bool final = false;
   };
 
@@ -37,10 +38,28 @@ public:
   std::vector<at::Tensor> stream(std::span<const job> jobs) const;
 
   std::int64_t noise_samples(const state& session, std::int64_t fresh_frames) const;
+
+  /// The noise of a job from Gaussian numbers [1, `noise_samples`, harmonics] on the CPU: the same, or for other devices
+  /// mixed already, [1, samples], a ninth to upload. Thread-safe.
+  at::Tensor prepared(const at::Tensor& gaussian) const;
+
   const hift_original& network() const { return *network_; }
 
 private:
+  /// Jobs with equal numbers of frames, cached ones among them.
+  struct group {
+    std::int64_t cached = 0; ///< frames
+    std::vector<std::size_t> rows;
+    at::Tensor mel;           ///< [B, bins, frames]
+    at::Tensor noise, source; ///< of all jobs; source is undefined if no frame is cached
+  };
+
+  hift_original::result vocode(const group& of) const;
+  hift_original::result vocode_by_graph(const group& of) const;
+
   std::shared_ptr<const hift_original> network_;
+  at::Tensor mix_; ///< [harmonics] on the CPU; undefined if the network is there, too
+  mutable graph_cache graphs_{32};
 };
 
 } // namespace parley::inference::speech

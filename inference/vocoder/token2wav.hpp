@@ -4,7 +4,7 @@
 #include "inference/vocoder/flow.hpp"
 #include "inference/vocoder/legacy_vocoder.hpp"
 #include "inference/vocoder/noise.hpp"
-#include "inference/voice/reference_voice.hpp"
+#include "inference/vocoder/voice.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -29,7 +29,9 @@ struct token2wav_options {
   /// phase, which accumulates: float64 shows whether a difference comes from rounding or from the arithmetic itself.
   at::ScalarType acoustics = at::kFloat;
   partial_window speaker_windows = partial_window::by_opset; ///< for the network that identifies the speaker
-  bool bfloat16_products = false; ///< in the flow model and the vocoder, see `linear::use_bfloat16`
+  /// On the CPU, in the flow model and the vocoder (see `linear::use_bfloat16`). Elsewhere the flow's estimator is in
+  /// bfloat16, and the vocoder in float32: it turns rounding errors into phase.
+  bool bfloat16_products = false;
 };
 
 /// Turns speech tokens into 24 kHz sound in the voice of a recording, stream by stream (docs/model/talker.md 5 to 10).
@@ -53,7 +55,7 @@ public:
     std::span<const std::int64_t> tokens; ///< the last three are only lookahead, unless `last`
     bool last = false;
     random_source* chance = nullptr; ///< source of noise, which the legacy generation draws in each call …
-    at::Tensor noise;                ///< … unless it is given here: float32 [1, samples, harmonics]
+    at::Tensor noise;                ///< … unless it is given here: float32 [1, samples, harmonics] on the CPU
   };
 
   /// The mel of each job, [1, bins, frames], to be compared with recordings.
@@ -91,6 +93,7 @@ public:
 private:
   std::vector<at::Tensor> extend(std::span<const job> jobs, trace* seen) const;
   std::vector<at::Tensor> mels_of(std::span<const job> jobs) const;
+  std::vector<at::Tensor> draw_noise(std::span<const job> jobs, const std::vector<at::Tensor>& mels) const;
   std::vector<at::Tensor> vocode(std::span<const job> jobs, const std::vector<at::Tensor>& mels) const;
 
   generation kind_;

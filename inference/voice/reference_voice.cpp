@@ -1,7 +1,7 @@
 #include "inference/voice/reference_voice.hpp"
 
-#include "inference/vocoder/pcm16.hpp"
-#include "inference/vocoder/resample.hpp"
+#include "inference/speech/pcm16.hpp"
+#include "inference/speech/resample.hpp"
 #include "inference/voice/features.hpp"
 
 #include <ATen/ATen.h>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "inference/vocoder/flow.hpp"
 #include "inference/voice/campplus.hpp"
 #include "inference/voice/s3_tokenizer.hpp"
 
@@ -19,16 +18,6 @@ struct voice_features {
   at::Tensor tokens;  ///< int64 [n], 25 a second
   at::Tensor speaker; ///< float32 [192]
   at::Tensor mel;     ///< float32 [2 n, bins]
-};
-
-/// Everything that depends only on a reference voice. Computed once, then only read: every stream with this voice
-/// begins as a copy of `prompt`, sharing its tensors.
-struct voice {
-  voice_features heard;
-  at::Tensor speaker; ///< [bins], in the form and dtype that the flow model expects
-  flow::state prompt;
-
-  std::int64_t prompt_rows() const { return heard.mel.size(0); }
 };
 
 /// Number of rows that the flow model's memory had in the reference. A voice, the rows kept of the conversation, and

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/formats/onnx_graph.hpp"
-#include "inference/vocoder/layers.hpp"
+#include "inference/speech/layers.hpp"
 
 #include <ATen/core/Tensor.h>
 

@@ -56,6 +56,7 @@ permissions access_control::permissions_of(const credentials& from) const {
     has.who = actors::principal{{}, true};
   }
   has.may_watch = has.who || is_local(from);
+  has.page_may_open = page_may_open(from.host);
   return has;
 }
 
@@ -71,6 +72,15 @@ bool access_control::is_local(const credentials& from) const {
   const auto asked = read_authority(from.host);
   if (!asked || !names_.is_local(asked->host)) return false;
   return from.origin.empty() || is_own_page(from.origin, from.host, &names_);
+}
+
+/// Browsers name no origin when a page asks its own server, so both schemes that it may have come by are tried: behind a
+/// proxy with TLS ours is not the one that the user sees.
+bool access_control::page_may_open(std::string_view host) const {
+  const server_names* names = asks_for_keys() ? nullptr : &names_;
+  const std::string name(host);
+  return !name.empty() && (origin_allowed(allowed_origins_, "http://" + name, host, names) ||
+                           origin_allowed(allowed_origins_, "https://" + name, host, names));
 }
 
 } // namespace parley::net

@@ -34,6 +34,7 @@ struct permissions {
       who;                ///< whose sessions it may see: its key's, or all; none = it needs a key or a local address
   bool may_watch = false; ///< GET /status and GET /metrics: with a key, or from the server's own machine
   bool key_asked = false;
+  bool page_may_open = false; ///< whether a page that was loaded under the name in the header Host may open sessions
 };
 
 /// Why a request is refused; metrics count refusals by these names.
@@ -95,6 +96,7 @@ private:
   /// Whose key it is; nothing if it needs one and has none.
   std::optional<entry> owner_of(const credentials& from, bool realtime) const;
   bool is_local(const credentials& from) const;
+  bool page_may_open(std::string_view host) const;
 
   std::unique_ptr<base::current<const api_keys>> keys_;
   const ephemeral_keys ephemeral_;

@@ -1,5 +1,6 @@
 #include "net/access/ephemeral_keys.hpp"
 
+#include "base/read_file.hpp"
 #include "config/load.hpp"
 #include "protocol/media/base64.hpp"
 
@@ -7,8 +8,6 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -61,14 +60,12 @@ ephemeral_keys::ephemeral_keys(unix_clock clock) : secret_(secret_bytes, '\0'), 
 }
 
 ephemeral_keys ephemeral_keys::load(const std::filesystem::path& file, unix_clock clock) {
-  std::ifstream in(file, std::ios::binary);
-  std::string secret{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad())
-    throw config::settings_error("auth.ephemeral_secret_file: " + file.string() + " cannot be read");
-  if (secret.size() < secret_bytes)
+  auto secret = base::read_file(file);
+  if (!secret) throw config::settings_error("auth.ephemeral_secret_file: " + file.string() + " cannot be read");
+  if (secret->size() < secret_bytes)
     throw config::settings_error("auth.ephemeral_secret_file: " + file.string() + " has fewer than 32 bytes");
   ephemeral_keys keys(std::move(clock));
-  keys.secret_ = std::move(secret);
+  keys.secret_ = *std::move(secret);
   return keys;
 }
 

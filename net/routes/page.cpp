@@ -20,7 +20,7 @@ http_reply reply_with(const page_file& file, std::string_view if_none_match) {
   reply.headers = {{"ETag", file.etag},
                    {"Cache-Control", "no-cache"},
                    {"Content-Security-Policy", content_security_policy},
-                   {"Permissions-Policy", "camera=(self), microphone=(self)"},
+                   {"Permissions-Policy", "camera=(self), microphone=(self), display-capture=(self)"},
                    {"Referrer-Policy", "no-referrer"}};
   if (names(if_none_match, file.etag)) {
     reply.status = 304;

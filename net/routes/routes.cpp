@@ -25,11 +25,23 @@ std::string dump(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// `recording`: tells the page to announce recording before it opens the microphone.
-http_reply ready_reply(const actors::readiness& state, bool recording) {
-  if (state.ready) return {200, dump({{"status", "ready"}, {"recording", recording}})};
-  return {503,
-          dump({{"error", {{"code", "service_unavailable"}, {"message", state.reason}}}, {"recording", recording}})};
+std::string model_of(const route_sources& from) {
+  return from.model.empty() ? from.core.model() : from.model;
+}
+
+/// With what a page has to know before it opens the microphone.
+http_reply ready_reply(const route_sources& from, const permissions& may) {
+  const auto state = from.core.ready();
+  nlohmann::json body{{"recording", from.core.recordings() != nullptr},
+                      {"key_required", may.key_asked},
+                      {"name_allowed", may.page_may_open},
+                      {"model", model_of(from)}};
+  if (state.ready) {
+    body["status"] = "ready";
+    return {200, dump(body)};
+  }
+  body["error"] = {{"code", "service_unavailable"}, {"message", state.reason}};
+  return {503, dump(body)};
 }
 
 /// The core's JSON object, with what only net/ knows in front.
@@ -82,13 +94,20 @@ private:
   std::shared_ptr<const std::string> encoded_;
 };
 
-nlohmann::json model_object(const route_sources& from) {
-  return {{"id", from.model}, {"object", "model"}, {"created", from.created_s}, {"owned_by", "parley"}};
+nlohmann::json model_object(const route_sources& from, const std::string& id) {
+  return {{"id", id}, {"object", "model"}, {"created", from.created_s}, {"owned_by", "parley"}};
+}
+
+/// GET /v1/models. A gateway that no worker has joined yet has none.
+http_reply models_reply(const route_sources& from) {
+  auto models = nlohmann::json::array();
+  if (const auto id = model_of(from); !id.empty()) models.push_back(model_object(from, id));
+  return {200, dump({{"object", "list"}, {"data", std::move(models)}})};
 }
 
 /// GET /v1/models/{id}, as OpenAI's packages expect it.
 http_reply model_reply(const route_sources& from, const std::string& id) {
-  if (id == from.model) return {200, dump(model_object(from))};
+  if (!id.empty() && id == model_of(from)) return {200, dump(model_object(from, id))};
   return completion_error(
       {404, "model_not_found", "there is no model \"" + id + "\" here; GET /v1/models names the one"});
 }
@@ -135,9 +154,8 @@ router make_routes(route_sources sources) {
   add_page(table);
   table.add("GET", "/health",
             [from](auto&, auto&, auto respond) { respond(health_reply(from->core.loading(), from->core.fault())); });
-  table.add("GET", "/ready", [from](auto&, auto&, auto respond) {
-    respond(ready_reply(from->core.ready(), from->core.recordings() != nullptr));
-  });
+  table.add("GET", "/ready",
+            [from](const http_request& request, auto&, auto respond) { respond(ready_reply(*from, request.may)); });
   table.add("GET", "/status", watched([from, started](auto&, auto&, auto respond) {
               from->core.status([from, started, respond = std::move(respond)](const std::string& core_json) {
                 const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started;
@@ -161,9 +179,7 @@ router make_routes(route_sources sources) {
   table.add(
       "GET", "/api/default_ref_audio",
       [voice = std::make_shared<voice_answer>(from->voice)](auto&, auto&, auto respond) { respond(voice->reply()); });
-  table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) {
-    respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model_object(*from)})}})});
-  });
+  table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) { respond(models_reply(*from)); });
   table.add("GET", "/v1/models/{}",
             [from](auto&, const path_segments& in, auto respond) { respond(model_reply(*from, in[0])); });
   table.add("GET", "/v1/models/{}/{}", [from](auto&, const path_segments& in, auto respond) {

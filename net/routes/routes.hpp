@@ -17,7 +17,7 @@ namespace parley::net {
 struct route_sources {
   actors::gateway_api& core;
   default_voice voice;
-  std::string model; ///< the id in GET /v1/models
+  std::string model; ///< the id in GET /v1/models; empty = that of the core's workers, once one is known
   meters& counted;
   std::function<std::size_t()> connections; ///< open sockets
   std::int64_t created_s = 0;               ///< shown for the model: Unix time of the start

@@ -1,8 +1,9 @@
 #include "inference/engine/capacity.hpp"
 #include "inference/formats/wav_file.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/talker.hpp"
-#include "inference/tts/speech_driver.hpp"
 #include "inference/tts/turn.hpp"
+#include "inference/voice/features.hpp"
 #include "tests/accelerator/pretend_device.hpp"
 
 #include <ATen/ATen.h>
@@ -11,12 +12,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <limits>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,14 +31,14 @@ using speech::tts_turn;
 
 namespace {
 
-constexpr auto folder = "models/tiny-omni";
+constexpr auto folder = "models/tiny-omni", trained = "models/nano";
 
-const talker& talker_on(at::Device device) {
-  static std::map<std::string, std::unique_ptr<const talker>> made;
-  auto& one = made[device.str()];
+const talker& talker_on(at::Device device, parley::config::speech_dtype dtype = parley::config::speech_dtype::float32) {
+  static std::map<std::pair<std::string, parley::config::speech_dtype>, std::unique_ptr<const talker>> made;
+  auto& one = made[{device.str(), dtype}];
   if (!one)
     one = std::make_unique<const talker>(checkpoint::open(folder), model_config::open(folder), quirks{}, at::kFloat,
-                                         device);
+                                         device, dtype);
   return *one;
 }
 
@@ -185,6 +188,54 @@ TEST_CASE("turns of different lengths sound on a device as each alone on the CPU
     }
 }
 
+TEST_CASE("the original vocoder sounds on a device as on the CPU, and asks as much for many streams as for one") {
+  const c10::InferenceMode guard;
+  // A window's highest harmonic turns by up to 20,000 rad: a millionth of f0, which is rounding, is 0.02 rad of a tenth.
+  constexpr auto sound_tolerance = 6e-3;
+  struct one {
+    std::unique_ptr<const talker> by;
+    std::deque<random_stream> chances;
+    std::vector<token2wav::stream> streams;
+    std::vector<device_work> work;
+
+    explicit one(at::Device device)
+        : by(std::make_unique<const talker>(checkpoint::open(trained), model_config::open(trained), quirks{},
+                                            at::kFloat, device)) {
+      REQUIRE(by->sound().kind() == token2wav::generation::legacy);
+      for (std::size_t i = 0; i < turns.size(); ++i) {
+        chances.emplace_back(i, substream::noise);
+        streams.push_back(by->sound().start(part_of_default_voice(by->sound(), turns[i].voice_seconds)));
+      }
+    }
+
+    /// The next window of those who speak in a round.
+    std::vector<at::Tensor> sound(int round) {
+      std::array<std::vector<std::int64_t>, turns.size()> tokens;
+      std::vector<token2wav::job> jobs;
+      for (std::size_t i = 0; i < turns.size(); ++i)
+        if (turns[i].begin <= round && round <= turns[i].end) {
+          tokens[i] = window_of(i, round);
+          jobs.push_back({&streams[i], tokens[i], round == turns[i].end, &chances[i], {}});
+        }
+      take_work();
+      auto made = by->sound().run(jobs);
+      work.push_back(take_work());
+      return made;
+    }
+  };
+  one here(at::kCPU), there(pretend_device());
+  for (auto round = 0; round <= 6; ++round) {
+    const auto expected = here.sound(round), made = there.sound(round);
+    REQUIRE(made.size() == expected.size());
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      INFO("round " << round << ", job " << i);
+      REQUIRE(made[i].sizes() == expected[i].sizes());
+      if (made[i].numel() > 0) CHECK((made[i] - expected[i]).abs().max().item<double>() < sound_tolerance);
+    }
+    CHECK(there.work.back().downloads == 1);
+  }
+}
+
 namespace {
 
 /// A stream on the CPU and the same on a device, in the same voice.
@@ -322,14 +373,173 @@ TEST_CASE("speech tokens of turns of different lengths have the CPU's logits on 
   CHECK(take_work().downloads == 1);
 }
 
+TEST_CASE("in mixed precision a device's mels and logits are those of float32 but for rounding") {
+  const c10::InferenceMode guard;
+  const auto distance = [](const at::Tensor& a, const at::Tensor& b) {
+    REQUIRE(a.sizes() == b.sizes());
+    return ((a - b).norm() / b.norm()).item<double>();
+  };
+  constexpr double rounding = 1.0 / 256; // of a factor and of a result, at most half of it each
+  const auto &exact = talker_on(pretend_device()),
+             &mixed = talker_on(pretend_device(), parley::config::speech_dtype::mixed);
+  std::array<std::vector<at::Tensor>, 2> mels, logits;
+  std::array<std::map<std::string, long>, 2> kernels;
+  for (const auto which : {0, 1}) {
+    const auto& by = which == 0 ? exact : mixed;
+    std::vector<token2wav::stream> streams;
+    for (const auto seconds : {1.2, 3.0})
+      streams.push_back(by.sound().start(part_of_default_voice(by.sound(), seconds)));
+    const std::array<std::int64_t, 2> rows{5, 70};
+    answers turns(by.models(), rows);
+    take_work();
+    for (auto round = 0; round < 4; ++round) {
+      const auto first = some_window(0, round, 28), second = some_window(1, round, 20);
+      const std::array jobs{token2wav::job{&streams[0], first, false, nullptr, {}},
+                            token2wav::job{&streams[1], second, false, nullptr, {}}};
+      token2wav::trace seen;
+      by.sound().run(jobs, &seen);
+      for (const auto& mel : seen.mels) mels[which].push_back(mel.cpu());
+    }
+    for (auto step = 0; step < 10; ++step) {
+      const auto made = speech::tts_logits(*by.models().tokens, turns.steps());
+      for (std::size_t i = 0; i < made.size(); ++i) {
+        logits[which].push_back(made[i]);
+        speech::tts_take(turns.steps()[i], logits[0][2 * static_cast<std::size_t>(step) + i]);
+      }
+    }
+    kernels[which] = take_work().by_kernel;
+  }
+  for (std::size_t i = 0; i < mels[0].size(); ++i) CHECK(distance(mels[1][i], mels[0][i]) < 8 * rounding);
+  for (std::size_t i = 0; i < logits[0].size(); ++i) CHECK(distance(logits[1][i], logits[0][i]) < 8 * rounding);
+  CHECK(kernels[0]["aten::_flash_attention_forward"] == 0);
+  CHECK(kernels[1]["aten::_efficient_attention_forward"] == 0);
+  CHECK(kernels[1]["aten::_flash_attention_forward"] == kernels[0]["aten::_efficient_attention_forward"]);
+}
+
+TEST_CASE("what a device says in mixed precision differs no more than what a CPU says in it") {
+  const c10::InferenceMode guard;
+  constexpr double of_cpus = 1.6; // dB: with it, words are understood as in float32 (bench/README.md)
+  constexpr double quietest = 60, decibels = 8.6858896; // below the loudest; of a neper
+  const auto weights = checkpoint::open(trained);
+  const auto sizes = model_config::open(trained);
+  const auto spectrum_of = [&](at::Device device, parley::config::speech_dtype dtype) {
+    const talker by(weights, sizes, quirks{}, at::kFloat, device, dtype);
+    const auto voice = part_of_default_voice(by.sound(), 6);
+    const auto heard = voice->heard.tokens.cpu();
+    const std::span tokens(heard.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(heard.size(0)));
+    auto stream = by.sound().start(voice);
+    random_stream chance(1, substream::noise);
+    std::vector<at::Tensor> sound;
+    for (std::size_t from = 0;; from += speech::window_step) {
+      const auto last = from + speech::window_tokens >= tokens.size();
+      const auto window = tokens.subspan(from, std::min(speech::window_tokens, tokens.size() - from));
+      const token2wav::job job{&stream, window, last, &chance, {}};
+      sound.push_back(by.sound().run({&job, 1})[0]);
+      if (last) break;
+    }
+    const auto spectrum = speech::prompt_log_mel(at::cat(sound)) * decibels;
+    return spectrum.clamp_min(spectrum.max().item<double>() - quietest);
+  };
+  const auto distortion = [](const at::Tensor& a, const at::Tensor& b) {
+    REQUIRE(a.sizes() == b.sizes());
+    return (a - b).square().mean(1).sqrt().mean().item<double>();
+  };
+  using parley::config::speech_dtype;
+  const auto exact = spectrum_of(pretend_device(), speech_dtype::float32);
+  const auto mixed = distortion(spectrum_of(pretend_device(), speech_dtype::mixed), exact);
+  const auto here = distortion(spectrum_of(at::kCPU, speech_dtype::mixed), exact);
+  const auto rounding = distortion(spectrum_of(at::kCPU, speech_dtype::float32), exact);
+  WARN("spectral distortion in dB: " << mixed << "; on the CPU " << here << "; of float32 between them " << rounding);
+  CHECK(exact.size(0) > 100);
+  CHECK(mixed > rounding);
+  CHECK(mixed < of_cpus);
+}
+
+TEST_CASE("several speech tokens that a device chooses are those that the host would choose") {
+  const c10::InferenceMode guard;
+  const auto& by = talker_on(pretend_device()).models();
+  const auto& model = *by.tokens;
+  const auto words =
+      at::linspace(-1, 1, 200, at::kFloat).unsqueeze(1).to(pretend_device()) * by.embeddings->audio_bos();
+  using speech::tts_form;
+  struct session {
+    tts_form form;
+    std::int64_t rows, next_rows;
+    speech::tts_limits limits;
+  };
+  constexpr std::array<session, 5> sessions{{{tts_form::duplex, 4, 3, {26, 26}},
+                                             {tts_form::duplex, 60, 2, {26, 0}},
+                                             {tts_form::streamed, 5, 7, {30, 3}},
+                                             {tts_form::whole, 33, 1, {41, 20}},
+                                             {tts_form::streamed, 1, 12, {9, 0}}}};
+  std::array<std::deque<tts_turn>, 2> turns;
+  std::array<std::deque<random_stream>, 2> chances;
+  for (const auto which : {0, 1})
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      turns[which].emplace_back(*by.embeddings, model, sessions[i].form, speech::tts_sampling{});
+      chances[which].emplace_back(i, substream::speech_tokens);
+      turns[which].back().begin(words.narrow(0, 3, sessions[i].rows), sessions[i].limits);
+    }
+  long downloads = 0, calls = 0;
+  for (const auto group : {0, 1}) {
+    for (const auto which : {0, 1})
+      while (std::ranges::any_of(turns[which], &tts_turn::running)) {
+        std::vector<speech::tts_step> steps;
+        for (std::size_t i = 0; i < sessions.size(); ++i)
+          if (turns[which][i].running()) steps.push_back({&turns[which][i], &chances[which][i]});
+        if (which == 0) {
+          speech::tts_advance(model, steps);
+          continue;
+        }
+        for (const auto& step : steps) REQUIRE(speech::tts_chooses(model, step));
+        take_work();
+        const auto chosen = speech::tts_choose(model, steps, 4);
+        downloads += take_work().downloads;
+        ++calls;
+        for (std::size_t k = 0; k < steps.size(); ++k) steps[k].turn->take(chosen[k], *steps[k].chance);
+      }
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      INFO("group " << group << ", session " << i);
+      const auto here = turns[0][i].chosen(), there = turns[1][i].chosen();
+      CHECK(std::vector(there.begin(), there.end()) == std::vector(here.begin(), here.end()));
+      CHECK(turns[1][i].cache().length() == turns[0][i].cache().length());
+      CHECK(chances[1][i].where() == chances[0][i].where());
+      for (const auto which : {0, 1})
+        turns[which][i].begin(words.narrow(0, 70, sessions[i].next_rows), sessions[i].limits);
+    }
+  }
+  CHECK(downloads == calls);
+}
+
+TEST_CASE("a device chooses no speech token from what is not a number") {
+  const c10::InferenceMode guard;
+  const auto& by = talker_on(pretend_device()).models();
+  const auto bad = at::full({3, by.embeddings->audio_bos().size(1)}, NAN).to(pretend_device());
+  const auto good = at::linspace(-1, 1, 3, at::kFloat).unsqueeze(1).to(pretend_device()) * by.embeddings->audio_bos();
+  std::deque<tts_turn> turns;
+  std::deque<random_stream> chances;
+  std::vector<speech::tts_step> steps;
+  for (const auto& words : {good, bad, good}) {
+    turns.emplace_back(*by.embeddings, *by.tokens, speech::tts_form::duplex, speech::tts_sampling{});
+    turns.back().begin(words, {26, 26});
+    chances.emplace_back(7, substream::speech_tokens);
+    steps.push_back({&turns.back(), &chances.back()});
+  }
+  const auto chosen = speech::tts_choose(*by.tokens, steps, 4);
+  CHECK_THROWS_WITH(turns[1].take(chosen[1], chances[1]), Catch::Contains("not numbers"));
+  for (const std::size_t i : {0, 2}) turns[i].take(chosen[i], chances[i]);
+  CHECK(chosen[0] == chosen[2]);
+  CHECK(turns[0].chosen().size() == 4);
+}
+
 TEST_CASE("streams hold no more memory than is booked for them, and not much less") {
   const c10::InferenceMode guard;
   constexpr std::size_t streams = 5;
-  for (const auto device : {at::Device(at::kCPU), pretend_device()}) {
-    INFO(device.str());
-    const auto& speaker = talker_on(device);
+  for (const auto* speaker_of_kind : {&talker_on(at::kCPU), &talker_on(pretend_device()),
+                                      &talker_on(pretend_device(), parley::config::speech_dtype::mixed)}) {
+    const auto& speaker = *speaker_of_kind;
     const auto voice = part_of_default_voice(speaker.sound(), 6);
-    const auto booked = speaking_memory({}, speaker, *voice, voice->prompt_rows()).flow;
+    const auto booked = speaking_memory({}, speech_memory_of(speaker, *voice), voice->prompt_rows()).flow;
     std::vector<token2wav::stream> all(streams, speaker.sound().start(voice));
     std::vector<std::int64_t> tokens(speech::window_tokens, 100);
     kept_memory shared;

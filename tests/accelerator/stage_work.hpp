@@ -10,7 +10,7 @@
 
 namespace parley::inference::testing {
 
-/// The embedded model on the pretend device, and the work of one call of each stage for so many sessions.
+/// The embedded models on the pretend device, and the work of one call of each stage for so many sessions.
 class staged_model {
 public:
   staged_model();
@@ -24,8 +24,9 @@ public:
   };
   device_work llm_step(int sessions, const llm_call& how) const;
 
-  /// One speech token of each.
+  /// One speech token of each, chosen by the host, and as many as a pass has, chosen by the device.
   device_work tts_step(int sessions) const;
+  device_work tts_pass(int sessions) const;
 
   /// A second of sound of each, heard.
   device_work hear(int sessions) const;
@@ -36,10 +37,21 @@ public:
   /// the last of its turn.
   device_work window(int sessions, windows of) const;
 
+  /// The same of the trained model, whose vocoder is the original one.
+  device_work original_window(int sessions, windows of) const;
+
 private:
   std::unique_ptr<const thinker> thinks_, thinks_in_halves_;
-  std::unique_ptr<const talker> speaks_;
-  std::shared_ptr<const speech::voice> voice_;
+  /// A talker and a voice that it has prepared.
+  struct speaker {
+    std::unique_ptr<const talker> by;
+    std::shared_ptr<const speech::voice> voice;
+
+    explicit speaker(const char* folder);
+    device_work window(int sessions, windows of) const;
+  };
+
+  speaker speaks_, speaks_as_before_;
 };
 
 } // namespace parley::inference::testing

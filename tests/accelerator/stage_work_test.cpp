@@ -34,6 +34,9 @@ constexpr budget budgets[] = {
     {"TTS step", 1, 37, 1, 1},
     {"TTS step", 8, 37, 1, 1},
     {"TTS step", 64, 37, 1, 1},
+    {"TTS pass", 1, 254, 5, 1},
+    {"TTS pass", 8, 254, 5, 1},
+    {"TTS pass", 64, 254, 5, 1},
     {"hear", 1, 39, 1, 0},
     {"hear", 8, 39, 1, 0},
     {"hear", 64, 39, 1, 0},
@@ -42,6 +45,8 @@ constexpr budget budgets[] = {
     {"window", 64, 1212, 2, 1},
     {"uneven windows", 8, 1226, 3, 1},
     {"uneven windows", 64, 1220, 2, 1},
+    {"window, original vocoder", 1, 1036, 3, 1},
+    {"window, original vocoder", 8, 1046, 3, 1},
 };
 
 device_work work_of(const staged_model& model, const std::string& stage, int sessions) {
@@ -54,10 +59,12 @@ device_work work_of(const staged_model& model, const std::string& stage, int ses
   if (const auto found = llm_calls.find(stage); found != llm_calls.end())
     return model.llm_step(sessions, found->second);
   if (stage == "TTS step") return model.tts_step(sessions);
+  if (stage == "TTS pass") return model.tts_pass(sessions);
   if (stage == "hear") return model.hear(sessions);
   if (stage == "window") return model.window(sessions, windows::equal);
-  REQUIRE(stage == "uneven windows");
-  return model.window(sessions, windows::uneven);
+  if (stage == "uneven windows") return model.window(sessions, windows::uneven);
+  REQUIRE(stage == "window, original vocoder");
+  return model.original_window(sessions, windows::equal);
 }
 
 } // namespace

@@ -43,6 +43,18 @@ TEST_CASE("a worker loads, comes up, is drained and taken again") {
   CHECK(of.told == std::vector{loading, up, draining, up});
 }
 
+TEST_CASE("the model's name is that of the last offer, also when nobody is up") {
+  watched_board of;
+  of.board.join(1, {}, "", "cpu");
+  CHECK(of.board.model().empty());
+  auto info = with_slots(1);
+  info.model = "MiniCPM-o-4_5";
+  of.board.offer(1, info);
+  CHECK(of.board.model() == "MiniCPM-o-4_5");
+  of.board.lose(1, false, "on fire");
+  CHECK(of.board.model() == "MiniCPM-o-4_5");
+}
+
 TEST_CASE("unknown workers and lost ones are left alone") {
   watched_board of;
   CHECK_FALSE(of.board.offer(1, with_slots(1)));

@@ -2,6 +2,7 @@
 import base64
 import json
 import subprocess
+import time
 import urllib.request
 from pathlib import Path
 
@@ -52,6 +53,7 @@ class Page:
     def __init__(self, devtools: str, url: str, width: int = 1280, height: int = 860, mobile: bool = False, dark: bool = True):
         self._socket = connect(devtools, max_size=None, open_timeout=WAIT_SECONDS)
         self._last = 0
+        self._events: list[tuple[str, dict]] = []  # of the browser, not yet waited for
         self.faults: list[str] = []
         self.asked: list[str] = []
         self.sent: list[dict] = []
@@ -65,22 +67,36 @@ class Page:
     def call(self, method: str, **params) -> dict:
         self._last += 1
         self._socket.send(json.dumps({"id": self._last, "method": method, "params": params}))
+        end = time.monotonic() + WAIT_SECONDS + 10
         while True:
-            message = json.loads(self._socket.recv(timeout=WAIT_SECONDS + 10))
+            message = self._receive(end, method)
             if message.get("id") == self._last:
                 assert "error" not in message, (method, message["error"])
                 return message["result"]
-            self._note(message["method"], message["params"])
 
     def until_event(self, method: str, **fields) -> dict:
-        """Waits for the browser's next event with these fields."""
+        """Waits for an event of the browser's with these fields. It may have come since the last such event, while something else was waited for."""
+        end = time.monotonic() + WAIT_SECONDS
         while True:
-            message = json.loads(self._socket.recv(timeout=WAIT_SECONDS))
+            while self._events:
+                name, params = self._events.pop(0)
+                if name == method and fields.items() <= params.items():
+                    return params
+            self._receive(end, method)
+
+    def _receive(self, end: float, wanted: str) -> dict:
+        """The next message. The page asks its server every few seconds, so that there always is one: it is the whole wait that ends."""
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"never came: {wanted}")
+        message = json.loads(self._socket.recv(timeout=left))
+        if "method" in message:
             self._note(message["method"], message["params"])
-            if message["method"] == method and fields.items() <= message["params"].items():
-                return message["params"]
+        return message
 
     def _note(self, method: str, params: dict):
+        if method.startswith("Browser."):
+            self._events.append((method, params))
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
             self.faults.append(details.get("exception", {}).get("description", details["text"]))

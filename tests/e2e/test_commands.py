@@ -1,6 +1,7 @@
 """The commands that scripts rely on: exit statuses, the ready line, probes, verify."""
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import urllib.request
@@ -121,6 +122,15 @@ def test_check_model_tells_by_its_exit_status(tmp_path):
     assert served.returncode == 1 and "holds GGUF files" in served.stderr
 
 
+def test_the_version_names_what_it_was_built_from():
+    """Whoever reports a fault has one line to copy: version, commit, libraries, kind of build."""
+    line = parley("--version").stdout
+    settings = dict(re.findall(r"^(\w+):\w+=(.*)$", (Path(BINARY).parent / "CMakeCache.txt").read_text(), re.M))
+    named = (ROOT / "VERSION").read_text().strip(), settings["TORCH_VERSION"], settings["CMAKE_BUILD_TYPE"]
+    pattern = r"parley {} \(commit [0-9a-f]{{12}}\+?, LibTorch {}, CAF \d+\.\d+\.\d+, {} build\)\n".format(*map(re.escape, named))
+    assert re.fullmatch(pattern, line), line
+
+
 def test_help_names_every_command():
     text = parley("--help").stdout
     for command in ("serve", "probe", "verify", "init-model", "check-config", "check-model"):
@@ -173,12 +183,14 @@ def test_a_server_does_not_wait_for_the_reader_of_its_log():
 
 
 def test_another_system_is_told_what_it_takes(tmp_path):
-    """On another system: one line that says what to do by hand."""
+    """On another system: one line that says what to do there: the wheel, made in a container, or all by hand."""
     other = tmp_path / "os-release"
     other.write_text('ID=fedora\nVERSION_ID=40\nPRETTY_NAME="Fedora Linux 40"\n')
     done = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60, env=os.environ | {"OS_RELEASE": str(other)})
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1, done
     assert "Fedora Linux 40" in done.stderr and "scripts/packages.txt" in done.stderr and "cmake --preset release -DTORCH_ROOT=" in done.stderr
+    made = re.search(r"debian:12 (\S+) && pip install (\S+)/\*\.whl && parley serve \((\S+)\)", done.stderr)
+    assert made and os.access(ROOT / made[1], os.X_OK) and (ROOT / made[3]).is_file() and f"({made[2]})" in (ROOT / made[1]).read_text().splitlines()[1], done.stderr
 
 
 def test_setup_says_what_it_lacks(tmp_path):

@@ -108,8 +108,10 @@ def test_the_gateway_tells_of_its_workers(cluster):
     """The gateway's metrics include what a worker counts."""
     gateway = cluster.gateway()
     assert http(gateway, "/health")[0] == 200 and http(gateway, "/ready")[0] == 503, "it lives, and has nobody yet"
+    assert http(gateway, "/v1/models")[1]["data"] == []
     cluster.worker(gateway)
     gateway.wait_for_workers(1)
+    assert [model["id"] for model in http(gateway, "/v1/models")[1]["data"]] == [http(gateway, "/ready")[1]["model"]] == ["tiny-omni"]
 
     def figure(name: str, **labels) -> float:
         label = ",".join(f'{k}="{v}"' for k, v in sorted(labels.items()))

@@ -1,5 +1,6 @@
 """The page between the user and a server that is busy, far away, locked or gone."""
 import hashlib
+import http.client
 import json
 import re
 
@@ -94,13 +95,23 @@ def test_a_key_opens_the_door(start_server, open_page, tmp_path):
     keys.write_text(f"ann {hashlib.sha256(b'open-sesame').hexdigest()}\n")
     server = start_server("--set", f"auth.keys_file={keys}")
     page = open_page(server, "audio")
+    page.evaluate("window.opened = 0; navigator.mediaDevices.getUserMedia = ((real) => (wanted) => (opened++, real(wanted)))(navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices))")
     page.click("#start")
-    page.until("document.getElementById('notice-words').textContent.includes('API key')")
+    page.until("document.getElementById('notice-words').textContent === 'This server asks for an API key: enter yours in the settings, then start again.'")
+    page.until(f"{STATE} === 'idle'")
+    assert page.evaluate("opened") == 0 and not any(url.startswith("ws") for url in page.asked), "it is told before the microphone is opened"
+    page.click("#notice-action")
+    assert page.evaluate("document.activeElement.id") == "key"
+    page.type("open-barley")
+    page.click("#settings .primary")
+    page.click("#start")
+    page.until("document.getElementById('notice-words').textContent.startsWith('The server does not know this API key')")
     page.until(f"{STATE} === 'idle'")
     page.evaluate("1")
-    assert len(page.faults) == 1 and "WebSocket connection to" in page.faults[0], "the browser itself notes the refusal"
+    assert len(page.faults) == 2 and all("401" in fault or "WebSocket connection to" in fault for fault in page.faults), "the browser itself notes the refusals"
     page.faults.clear()
     page.press("s", 83)
+    page.evaluate("document.getElementById('key').value = ''")
     page.click("#key")
     page.type("open-sesame")
     page.click("#settings .primary")
@@ -158,3 +169,68 @@ def find_enum(node, member: str):
         if found := find_enum(child, member):
             return found
     return None
+
+
+def test_a_server_that_is_gone_or_has_another_name_is_told_before_the_microphone_is_opened(start_server, open_page):
+    server = start_server()
+    page = open_page(server, "audio")
+    page.until("document.getElementById('server').textContent === 'ready'", 10)
+    page.evaluate("navigator.mediaDevices.getUserMedia = () => { throw new Error('too early') }")
+    notice = "document.getElementById('notice-words').textContent"
+    for name, said in (("evil.example", "This server does not go by the name"), ("localhost", "")):
+        allowed = json.loads(said_under(server, name))["name_allowed"]
+        assert allowed == (name == "localhost")
+        page.evaluate(f"window.fetch = ((real) => async (...asked) => {{ const facts = await (await real(...asked)).json(); return Response.json({{ ...facts, name_allowed: {json.dumps(allowed)} }}); }})(window.fetch)")
+        if said:
+            page.click("#start")
+            page.until(f"{notice}.startsWith('{said}') && {STATE} === 'idle'", 10)
+    page.evaluate("window.fetch = async () => { throw new TypeError('Failed to fetch') }")
+    page.click("#start")
+    page.until(f"{notice} === `Nobody answers at ${{location.host}}: start the server, or check your network, then start again.`", 10)
+    page.evaluate("document.getElementById('language').click()")
+    page.click("#start")
+    page.until(f"{notice} === `${{location.host}} 没有响应：请启动服务器或检查网络，然后重新开始。` && {STATE} === 'idle'", 10)
+    page.evaluate("localStorage.clear()")
+
+
+def said_under(server, name: str) -> str:
+    """What GET /ready answers who came by that name."""
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
+    connection.request("GET", "/ready", headers={"Host": name})
+    return connection.getresponse().read().decode()
+
+
+def test_no_words_of_the_browser_or_the_server_are_in_the_chinese_page(server, open_page):
+    """Whatever a device fails with, and whatever keeps the server from taking a conversation."""
+    page = open_page(server, "audio")
+    page.evaluate("localStorage.setItem('parley.language', 'zh')")
+    names = ["NotAllowedError", "NotFoundError", "NotReadableError", "OverconstrainedError", "AbortError", "SecurityError", "TypeError", "insecure"]
+    reasons = re.findall(r'"([a-z][a-z ]{8,})"', (ROOT / "actors/queue/worker_table.cpp").read_text().split("unready_words{", 1)[1].split("}", 1)[0])
+    assert len(reasons) == 5
+    page.call("Page.reload")
+    page.until("document.documentElement?.lang === 'zh-CN' && document.readyState === 'complete'", 10)
+    said = page.evaluate(
+        f"""Promise.all([import('./errors.js'), import('./server.js')]).then(([{{ wordsForDevice, wordsForError }}, {{ wordsForReason }}]) => [
+            ...{json.dumps(names)}.map((name) => wordsForDevice(new DOMException('Something in English', name)).replace(name, '')),
+            ...{json.dumps(reasons)}.map(wordsForReason),
+            wordsForError({{ code: 'service_unavailable', message: {json.dumps(reasons[0])} }})])"""
+    )
+    known = r"https|localhost|ssh|tls|auto|-L|server\\.names|API|IP"
+    assert [text for text in said if re.search("[A-Za-z]{2}", re.sub(known, "", text))] == []
+    page.evaluate("localStorage.clear()")
+
+
+def test_a_running_session_asks_nothing_besides(server, open_page):
+    """Its own connection tells how the server is: while that is lost, no other request fails, too."""
+    page = open_page(server, "audio")
+    page.call("Page.addScriptToEvaluateOnNewDocument", source="window.setInterval = ((real) => (run, ms) => real(run, Math.min(ms, 200)))(window.setInterval)")
+    page.call("Page.reload")
+    page.until("document.readyState === 'complete' && document.getElementById('server')?.textContent === 'ready'", 10)
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 1")
+    page.evaluate("window.asked = 0; window.fetch = ((real) => (...what) => (asked++, real(...what)))(window.fetch)")
+    more = number(page, "answered") + 2
+    page.until(f"+document.getElementById('answered').textContent >= {more}")
+    assert page.evaluate("asked") == 0
+    stop(page)
+    page.until("asked >= 2", 10)

@@ -21,7 +21,7 @@ def test_who_is_recorded_sees_it_beside_start(server, start_server, open_page, t
 
 def test_what_answers_and_what_to_ask(start_server, open_page):
     page = open_page(start_server("--model", str(ROOT / "models/nano")), "audio")
-    page.until("document.getElementById('knows').textContent === 'nano: knows names, sums, days, capitals, shapes.'", 10)
+    page.until("document.getElementById('knows').textContent === 'nano is a toy, made to try this page. It knows English only: names, sums, days, capitals, shapes.'", 10)
     assert page.evaluate("document.querySelectorAll('#examples button').length") == 3
     page.screenshot(SHOTS / "nano.png")
     page.click("#examples button")
@@ -189,3 +189,33 @@ def test_a_replay_on_a_phone_is_above_the_list(start_server, open_page, tmp_path
     page.until("(() => { const box = document.getElementById('play').getBoundingClientRect(); return box.top > 0 && box.bottom < innerHeight })()", 5)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.screenshot(SHOTS / "phone-replay.png")
+
+
+def test_the_page_can_be_installed(server, open_page):
+    """Whatever Chromium finds wrong with it as an app; in the colour of the ground."""
+    page = open_page(server, "audio")
+    manifest = page.call("Page.getAppManifest")
+    assert manifest["errors"] == [] and manifest["url"].endswith("/parley.webmanifest")
+    assert page.call("Page.getInstallabilityErrors")["installabilityErrors"] == []
+    sizes = page.evaluate(
+        "fetch('parley.webmanifest').then((answer) => answer.json()).then(({ icons }) => Promise.all(icons.map(async ({ src, sizes }) => { const image = await createImageBitmap(await (await fetch(src)).blob()); return [sizes, `${image.width}x${image.height}`]; })))"
+    )
+    assert len(sizes) == 3 and all(told == is_ for told, is_ in sizes)
+    colour = "document.querySelector('meta[name=theme-color]').content"
+    assert page.evaluate(colour) == "#0b0e15"
+    page.click("#theme")
+    assert page.evaluate(colour) == "#f4f1ea"
+    page.evaluate("localStorage.clear()")
+
+
+def test_no_button_speaks_the_browsers_language(server, open_page):
+    """A field for a file writes its own words, so none is seen; the voice can be given back."""
+    page = open_page(server, "audio")
+    page.click("#open-settings")
+    assert page.evaluate("[...document.querySelectorAll('input[type=file]')].every((field) => field.getBoundingClientRect().width <= 1)")
+    assert page.text("#settings .file") == "Choose a recording" and page.evaluate("document.getElementById('forget-voice').hidden")
+    page.give_file("#voice", ROOT / "tests/data/question.wav")
+    page.until("!document.getElementById('forget-voice').hidden", 10)
+    page.evaluate("document.getElementById('forget-voice').click()")
+    page.until("document.getElementById('forget-voice').hidden && !document.getElementById('voice-state').textContent", 5)
+    assert page.evaluate("document.activeElement.id") == "voice"

@@ -35,10 +35,10 @@ def newcomer(tmp_path_factory):
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(SKIPPED)])
-def test_command(command, server, newcomer, folder):
-    """Runs a command as a reader would type it, except for the port and the path of the binary, in a scratch folder.
-    Commands with pictures go to the model that accepts them."""
-    seen = re.search("--(image|frames) ", command)
-    line = command.replace("http://127.0.0.1:8006", (server if seen else newcomer).http).replace("build/release/parley", shlex.quote(str(BINARY)))
+def test_command(command, newcomer, folder):
+    """Runs a command as a reader would type it, except for the port and the path of the binary, in a scratch folder."""
+    line = command.replace("http://127.0.0.1:8006", newcomer.http).replace("build/release/parley", shlex.quote(str(BINARY)))
     done = subprocess.run(["bash", "-o", "pipefail", "-ec", line], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+    if re.search("--(image|frames) ", command):
+        assert "A red circle." in done.stdout, "what is printed beside it"

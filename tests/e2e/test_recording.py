@@ -50,7 +50,7 @@ def closed(folder) -> bool:
 
 def test_a_probe_session_is_recorded(start_server, tmp_path):
     server = start_server("--set", f"record.dir={tmp_path / 'kept'}", "--set", "engine.seed=7")
-    assert http(server, "/ready") == (200, {"status": "ready", "recording": True}), "a page says so before it opens the microphone"
+    assert http(server, "/ready") == (200, {"status": "ready", "recording": True, "key_required": False, "name_allowed": True, "model": "tiny-omni"}), "a page says so before it opens the microphone"
     heard = tmp_path / "heard.wav"
     probe = subprocess.run(
         [BINARY, "probe", "audio", "--wav", SPOKEN, "--save", heard, "--force-listen-count", "0", "--url", server.http],

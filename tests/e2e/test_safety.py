@@ -78,7 +78,7 @@ def test_a_session_is_its_own_keys(start_server, keys_file):
         assert status_of(server, path, "POST", SECRET) == 200, "closing a closed one is fine"
         assert status_of(server, path, "POST", ADMIN) == 200
     assert status_of(server, "/health") == 200
-    assert http(server, "/ready") == (200, {"status": "ready", "recording": False})
+    assert http(server, "/ready") == (200, {"status": "ready", "recording": False, "key_required": True, "name_allowed": True, "model": "tiny-omni"})
 
 
 def test_a_broken_keys_file_is_told(tmp_path):

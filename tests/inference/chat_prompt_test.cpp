@@ -1,6 +1,6 @@
-#include "inference/chat/answer_decoder.hpp"
 #include "inference/chat/prompt.hpp"
 #include "inference/chat/template.hpp"
+#include "inference/decoding/answer_decoder.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/engine/omni_engine.hpp"
+#include "inference/engine/omni/omni_engine.hpp"
 #include "inference/formats/wav_file.hpp"
 #include "inference/verify/golden_set.hpp"
 

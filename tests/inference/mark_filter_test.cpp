@@ -1,4 +1,4 @@
-#include "inference/chat/mark_filter.hpp"
+#include "inference/decoding/mark_filter.hpp"
 
 #include <catch2/catch.hpp>
 

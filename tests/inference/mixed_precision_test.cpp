@@ -1,5 +1,5 @@
 #include "inference/kernels/processor.hpp"
-#include "inference/vocoder/layers.hpp"
+#include "inference/speech/layers.hpp"
 #include "inference/vocoder/token2wav.hpp"
 #include "tests/inference/speech_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "inference/vocoder/resample.hpp"
+#include "inference/speech/resample.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

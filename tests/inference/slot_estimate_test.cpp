@@ -145,7 +145,8 @@ TEST_CASE("sessions that don't all fit with a full context share what is left fo
 TEST_CASE("a session that speaks holds what the networks remember") {
   const auto thinking = thinking_memory(testing::model()->config(), 2048, at::kFloat);
   const auto voice = testing::default_voice();
-  const auto m = speaking_memory(thinking, *testing::voice_box(), *voice, voice->prompt_rows());
+  const auto speaking = speech_memory_of(*testing::voice_box(), *voice);
+  const auto m = speaking_memory(thinking, speaking, voice->prompt_rows());
   CHECK(m.keys_values == thinking.keys_values);
   // models/tiny-omni: two layers of width 32. The flow's steps hold keys and values for both guidance passes.
   CHECK(m.speech_tokens == std::size_t{2} * 2 * 2048 * 32 * sizeof(float));
@@ -155,7 +156,7 @@ TEST_CASE("a session that speaks holds what the networks remember") {
   const auto rows = static_cast<std::size_t>(voice->prompt_rows() + speech::rows_beside_voice);
   CHECK(m.flow > row * rows); // the encoder's rows come on top; what it really holds: device_speech_test
   CHECK(m.flow < 2 * row * rows);
-  CHECK(speaking_memory(thinking, *testing::voice_box(), *voice, 2 * voice->prompt_rows()).flow > m.flow);
+  CHECK(speaking_memory(thinking, speaking, 2 * voice->prompt_rows()).flow > m.flow);
   CHECK(weight_bytes(checkpoint::open("models/tiny-omni"), at::kFloat) ==
         2 * weight_bytes(checkpoint::open("models/tiny-omni"), at::kBFloat16));
 }

@@ -1,6 +1,6 @@
 #include "inference/formats/onnx_runner.hpp"
 #include "inference/formats/state_dict.hpp"
-#include "inference/tts/speech_config.hpp"
+#include "inference/speech/speech_config.hpp"
 #include "tests/inference/speech_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,5 +1,5 @@
 #include "inference/tts/chat_speech.hpp"
-#include "inference/voice/voice_cache.hpp"
+#include "inference/vocoder/voice_cache.hpp"
 #include "tests/inference/speech_fixture.hpp"
 
 #include <ATen/ATen.h>

@@ -1,6 +1,6 @@
+#include "inference/speech/pcm16.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/tts/sampler.hpp"
-#include "inference/tts/speech_driver.hpp"
-#include "inference/vocoder/pcm16.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "inference/duplex/unit_decoder.hpp"
+#include "inference/decoding/unit_decoder.hpp"
 
 #include "inference/duplex/message_rows.hpp"
 #include "inference/duplex/window.hpp"

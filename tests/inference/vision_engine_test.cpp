@@ -1,4 +1,4 @@
-#include "inference/engine/omni_engine.hpp"
+#include "inference/engine/omni/omni_engine.hpp"
 #include "inference/vision/sight.hpp"
 #include "tests/inference/picture_files.hpp"
 #include "tests/inference/sounds.hpp"

@@ -183,6 +183,32 @@ TEST_CASE("with keys only who has one, or the machine of the server, may watch")
   CHECK_FALSE(keyed.permissions_of(from).may_watch);
 }
 
+TEST_CASE("a page under a name that was pointed here may open sessions only where keys are asked for") {
+  temporary_folder folder;
+  const access_control open({}, "same", {"0.0.0.0", "talk.example"}, {});
+  const access_control listed({}, "https://app.example", {"0.0.0.0", ""}, {});
+  const access_control keyed(
+      api_keys::load(folder.write("keys", "ann 8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8\n")),
+      "same", {"0.0.0.0", ""}, {});
+  const auto may = [](const access_control& server, std::string_view host) {
+    credentials from;
+    from.host = host;
+    return server.permissions_of(from).page_may_open;
+  };
+  for (const auto* host : {"talk.example", "talk.example:8443", "localhost:1", "192.0.2.7", "[2001:db8::1]:8006"}) {
+    INFO(host);
+    CHECK(may(open, host));
+  }
+  for (const auto* host : {"", "evil.example", "a, b", "talk.example.evil"}) {
+    INFO(host);
+    CHECK_FALSE(may(open, host));
+  }
+  CHECK(may(keyed, "evil.example"));
+  CHECK(may(listed, "app.example"));
+  CHECK_FALSE(may(listed, "app.example:8443"));
+  CHECK_FALSE(may(listed, "localhost"));
+}
+
 TEST_CASE("without keys only the machine of the server may watch and run it, and only when it asks for itself") {
   const access_control open({}, "same https://app.example", {"server.lan", "parley.example"}, {});
   credentials from;

@@ -27,6 +27,7 @@ public:
   std::unique_ptr<actors::session_handle> admit(actors::connection_info info,
                                                 std::shared_ptr<actors::client_link> link) override;
   actors::readiness ready() const override;
+  std::string model() const override { return served; }
   bool loading() const override { return still_loading; }
   void status(std::function<void(std::string json)> done, actors::status_part part = actors::status_part::all) override;
   void metrics(std::function<void(std::string text)> done) override;
@@ -53,6 +54,7 @@ public:
   bool answers_status = true;
   actors::recordings_api* recorded = nullptr; ///< null = nothing is recorded
   bool still_loading = false;
+  std::string served; ///< the workers' model
   std::string known_session = "sess_known";
   std::string known_key;                 ///< the key that owns the known session
   std::optional<bool> draining;          ///< the last value that drain_worker set for worker 1

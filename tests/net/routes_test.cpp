@@ -50,6 +50,40 @@ TEST_CASE("readiness is the gateway's") {
   }
 }
 
+TEST_CASE("a page learns before it opens the microphone what it would fail for") {
+  server_fixture fixture;
+  fixture.options.model.clear();
+  fixture.gateway.served = "MiniCPM-o-4_5";
+  const bool ready = GENERATE(true, false);
+  fixture.gateway.readiness = {ready, "no worker is up"};
+  wire_client client = fixture.connect();
+  const json body = json::parse(client.get("/ready").body);
+  CHECK(body["model"] == "MiniCPM-o-4_5");
+  CHECK(body["recording"] == false);
+  CHECK(body["key_required"] == false);
+  CHECK(body["name_allowed"] == true);
+  CHECK(body.contains("status") == ready);
+  CHECK(body.contains("error") == !ready);
+}
+
+TEST_CASE("whether a page may open sessions under the name that it was loaded by is told beforehand") {
+  server_fixture fixture;
+  fixture.options.names = "talk.example";
+  const auto [host, allowed] = GENERATE(table<std::string, bool>({{"127.0.0.1", true},
+                                                                  {"talk.example", true},
+                                                                  {"talk.example:8006", true},
+                                                                  {"192.0.2.7:8006", true},
+                                                                  {"evil.example", false}}));
+  INFO(host);
+  wire_client client = fixture.connect();
+  client.send("GET /ready HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+  CHECK(json::parse(client.read_response().body)["name_allowed"] == allowed);
+  client.send("GET /v1/realtime HTTP/1.1\r\nHost: " + host + "\r\nOrigin: http://" + host +
+              "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
+              "dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+  CHECK((client.read_response().status == 101) == allowed);
+}
+
 TEST_CASE("status joins the gateway's object with what the network side knows") {
   server_fixture fixture;
   fixture.gateway.status_json = GENERATE("{}", " { } ", R"({"workers":[{"id":"w"}],"queue":{"length":3}})");
@@ -107,6 +141,17 @@ TEST_CASE("the model has a name") {
   CHECK(body["object"] == "list");
   CHECK(body["data"][0]["id"] == "tiny \"omni\"");
   CHECK(body["data"][0]["object"] == "model");
+}
+
+TEST_CASE("without a name of its own the server tells that of its workers' model") {
+  server_fixture fixture;
+  fixture.options.model.clear();
+  wire_client client = fixture.connect();
+  CHECK(json::parse(client.get("/v1/models").body)["data"].empty());
+  CHECK(client.get("/v1/models/nano").status == 404);
+  fixture.gateway.served = "nano";
+  CHECK(json::parse(client.get("/v1/models").body)["data"][0]["id"] == "nano");
+  CHECK(client.get("/v1/models/nano").status == 200);
 }
 
 TEST_CASE("one model is described, and others are unknown in OpenAI's words") {

@@ -34,14 +34,9 @@ LIBRARIES = {
 }
 # (from, to) -> why a room may include one that includes it. Only what is needed may stand here, and never more than now.
 CIRCLES: dict[tuple[str, str], str] = {
-    ("inference/chat", "inference/thinker"): "what a prompt is embedded with",
-    ("inference/duplex", "inference/thinker"): "what a second is embedded with",
-    ("inference/engine", "inference/engine/tasks"): "commands become tasks",
-    ("inference/vocoder", "inference/tts"): "one configuration of speech",
-    ("inference/vocoder", "inference/voice"): "a flow is told the voice",
     ("protocol/transcription", "protocol/realtime"): "turns of the user are found by what finds them for a dialect",
 }
-MOST_CIRCLES = 6
+MOST_CIRCLES = 1
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 

@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "bench/history.md", "bench/gpu/README.md",
                                 "train/README.md", "tests/data/README.md")]
 PAGES += sorted((ROOT / "models").glob("*/*.md")) + sorted((ROOT / "docs").rglob("*.md"))
-ROOMS = "actors|app|base|bench|client|cmake|config|conversation|docs|inference|models|net|packaging|protocol|scripts|tests|train|web"
+ROOMS = "actors|app|base|bench|client|cmake|config|conversation|docs|inference|models|net|packaging|protocol|python|scripts|tests|train|web"
 PLACE = re.compile(rf"`((?:{ROOMS})/[\w./-]+)`")
 LINK = re.compile(r"\]\(([\w./-]*)(?:#([\w-]+))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.M)

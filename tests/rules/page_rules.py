@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
 HOST = re.compile(r"(?:\b[a-z][a-z0-9+.-]*:)?//(?=\S)", re.I)  # a comment has a space after its slashes
-REFERENCE = re.compile(r"""(?:src|href)="([^"]*)"|(?:from|import\(|addModule\()\s*"([^"]*)"|url\(([^)]*)\)""")
+REFERENCE = re.compile(r"""(?:src|href)="([^"]*)"|"src":\s*"([^"]*)"|(?:from|import\(|addModule\(|SharedWorker\()\s*"([^"]*)"|url\(([^)]*)\)""")
 ROUTES = {"health", "ready", "status", "metrics", "v1/models", "api/default_ref_audio", "sessions"}  # of the server, not of the page
 
 

@@ -1,11 +1,8 @@
 #pragma once
 
-#include "inference/chat/answer_decoder.hpp"
-#include "inference/chat/call_reader.hpp"
-#include "inference/chat/constraint.hpp"
+#include "inference/chat/answer.hpp"
 #include "inference/chat/conversation.hpp"
 #include "inference/chat/prompt.hpp"
-#include "inference/chat/stop_matcher.hpp"
 #include "inference/engine/session.hpp"
 #include "inference/engine/tasks/clip_input.hpp"
 #include "inference/engine/tasks/image_input.hpp"
@@ -84,19 +81,10 @@ public:
   void on_sound(at::Tensor samples) override;
 
 private:
-  template<class Token, class Row>
-  Token draw_from(Row logits);
-  void keep_score();
-  std::vector<token_score> untold_scores();
-  std::vector<parley::conversation::call_piece> untold_calls();
-  void constrain();
+  chat::answer::drawing drawing() {
+    return {session_.chance, session_.scratch, with_.options.info.context_tokens - session_.cache.length()};
+  }
   void begin_speech();
-  void ban_marks();
-  bool has_begun_json() const;
-  std::span<const token_id> banned_now() const;
-  void follow_constraint();
-  std::string read_calls(std::string text, bool over);
-  std::size_t speakable() const;
   void read();
   void take_prompt();
   void embed(const at::Tensor& sound);
@@ -104,16 +92,8 @@ private:
   void give_voice(std::shared_ptr<const speech::voice> voice);
   void group_words(bool over);
   void speak_on();
-  void tell_words(std::string text);
   void tell_delta(std::string text, pcm audio, std::vector<parley::conversation::call_piece> calls = {});
   void answer_over(finish_reason reason);
-
-  /// What the deltas so far have reported.
-  struct told {
-    std::size_t sampled = 0, spoken = 0; ///< numbers of tokens
-    std::size_t scores = 0, calls = 0;   ///< the same, and of pieces
-    std::size_t bytes = 0, samples = 0;  ///< generated again, but sent before the turn was replayed
-  };
 
   /// Words that are spoken together.
   struct group {
@@ -134,25 +114,10 @@ private:
   chat::prompt_ids prompt_;
 
   // the answer
-  llm::chat_sampling sampling_;
-  std::optional<random_stream> chance_;        ///< the turn's own stream, if it has a seed
-  std::optional<chat::answer_decoder> answer_; ///< once the messages have been read
-  std::optional<chat::call_reader> calls_;     ///< if it may call functions
-  chat::mark_filter marks_;                    ///< of what is none of a call
-  std::optional<chat::stop_matcher> stop_;     ///< if it may have to stop early
-  std::optional<chat::constraint> constraint_; ///< while it must obey the grammar
-  std::shared_ptr<const grammar::json_grammar> grammar_;
-  /// Whether its first token is still to decide if it is a call or, after <|tts_bos|>, speech.
-  bool undecided_ = false;
-  bool skips_hidden_ = false; ///< the token that is fed next is none of the answer
-  std::string text_;
-  std::vector<token_id> drawn_;
-  std::vector<float> row_;                         ///< the newest logits, if tokens are scored
-  std::vector<std::optional<token_score>> scores_; ///< of each token of the answer; none = it is none of its text
-  std::size_t scores_passed_ = 0;                  ///< how many of them were told, or are not to be told
-  std::vector<token_id> banned_;                   ///< while it is spoken
-  std::vector<token_id> marks_out_of_calls_;       ///< banned except in a call
-  told told_;
+  std::optional<chat::answer> answer_; ///< once the messages have been read
+  bool skips_hidden_ = false;          ///< the token that is fed next is none of the answer
+  std::size_t told_spoken_ = 0;        ///< speech tokens that the deltas so far have reported
+  std::size_t told_samples_ = 0;       ///< generated again, but sent before the turn was replayed
   finish_reason reason_ = finish_reason::turn_end;
 
   // its sound

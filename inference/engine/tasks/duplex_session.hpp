@@ -1,8 +1,8 @@
 #pragma once
 
 #include "inference/audio/mel_stream.hpp"
+#include "inference/decoding/unit_decoder.hpp"
 #include "inference/duplex/audio_intake.hpp"
-#include "inference/duplex/unit_decoder.hpp"
 #include "inference/duplex/window.hpp"
 #include "inference/engine/session.hpp"
 #include "inference/engine/task_context.hpp"
