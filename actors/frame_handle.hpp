@@ -14,7 +14,7 @@
 
 namespace parley::actors {
 
-/// What net/ holds of a session, and an inner session's client too. Small frames are worked on where they come in, large ones
+/// What net/ holds of a session. Small frames are worked on where they come in, large ones
 /// and those that may hold much sound in few bytes on threads of their own, all in their order.
 template<class Actor>
 class frame_handle final : public session_handle {
@@ -27,14 +27,6 @@ public:
     if (lane_->idle() && frame.size() <= small_bytes_ && !is_slow(frame))
       return pass_here(session_, client_frame{std::move(frame), link_});
     hand_in({std::move(frame), link_});
-  }
-
-  void text_from(std::size_t bytes, std::function<std::string()> make) override {
-    if (lane_->idle() && bytes <= small_bytes_) return text(make());
-    large_frames::add(lane_, [to = session_, link = link_, make = std::move(make)](auto turn) {
-      auto text = make();
-      if (!text.empty()) pass_here(to, client_frame{std::move(text), link, std::move(turn)});
-    });
   }
 
   void binary() override { in_order(client_binary{link_}); }
@@ -65,15 +57,15 @@ private:
   const link_number link_;
 };
 
-/// For the receiver of a frame: whether the frame must not be worked on by this thread, because the receiver was busy on it
-/// when the frame came. Then it comes once more.
-template<class Actor>
-bool handed_back(client_frame& frame, const Actor& receiver) {
-  if (!frame.turn || large_frames::here()) return false;
-  auto turn = std::move(frame.turn);
-  large_frames::again(std::move(turn), [to = receiver, frame = std::move(frame)](auto next) mutable {
-    frame.turn = std::move(next);
-    pass_here(to, std::move(frame));
+/// For the receiver of a large message: whether it must not be worked on by this thread, because the receiver was busy on it
+/// when the message came. Then it comes once more.
+template<class Message, class Actor>
+bool handed_back(Message& message, const Actor& receiver) {
+  if (!message.turn || large_frames::here()) return false;
+  auto turn = std::move(message.turn);
+  large_frames::again(std::move(turn), [to = receiver, message = std::move(message)](auto next) mutable {
+    message.turn = std::move(next);
+    pass_here(to, std::move(message));
   });
   return true;
 }

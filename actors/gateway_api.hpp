@@ -23,6 +23,8 @@ inline constexpr std::size_t small_message_bytes = 256u << 10;
 /// The same in OpenAI's dialects, where the sound of a message is also searched for speech: a second of PCM16 is small.
 inline constexpr std::size_t small_openai_bytes = 66'000;
 
+class guest_link;
+
 /// The socket as its session sees it. Implemented by net/; may be called from any thread, even after the socket is
 /// gone.
 class client_link {
@@ -39,6 +41,9 @@ public:
   /// on.
   virtual void taken(std::size_t bytes) = 0;
 
+  /// Itself, if the client is inside the process: it takes events, and no frames.
+  virtual guest_link* guest() { return nullptr; }
+
   /// Called if the URL named no mode and the init chose chat (docs/protocol.md 1): applies chat's message limit.
   virtual void became_chat() {}
 };
@@ -51,13 +56,6 @@ public:
   /// Passes on one text frame, valid UTF-8. The session may work on it, and answer over its link, before this returns. The
   /// connection stops reading while too many frames or bytes have not been `taken`, which bounds the session's mailbox.
   virtual void text(std::string&& frame) = 0;
-
-  /// The same for a frame of about that many bytes, which `make` makes. If it is large, that is done on another thread and
-  /// perhaps later, so what it needs must not change; if the frame is not wanted any more then, it returns nothing.
-  virtual void text_from(std::size_t bytes, std::function<std::string()> make) {
-    static_cast<void>(bytes);
-    text(make());
-  }
 
   /// A binary frame arrived; the session closes with 1003.
   virtual void binary() = 0;

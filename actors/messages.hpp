@@ -11,7 +11,7 @@
 #include "inference/engine.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
-#include "protocol/transcription/transcript.hpp"
+#include "protocol/transcript.hpp"
 
 #include <caf/all.hpp>
 
@@ -29,6 +29,7 @@ namespace parley::actors {
 struct server_snapshot;
 
 // ---- to a session
+struct guest_said;   // from its client, if that is inside the process
 struct client_frame; // from its connection
 struct client_binary;
 struct client_gone;
@@ -48,12 +49,12 @@ struct timer_due;        // from itself
 struct transcript_ready; // from its transcription
 
 using session_actor =
-    caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_update>,
-                     caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<slot_lost>,
-                     caf::reacts_to<session_fault>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
-                     caf::reacts_to<trial_granted>, caf::reacts_to<move_request>, caf::reacts_to<drain_request>,
-                     caf::reacts_to<timer_due>, caf::reacts_to<transcript_ready>>;
+    caf::typed_actor<caf::reacts_to<guest_said>, caf::reacts_to<client_frame>, caf::reacts_to<client_binary>,
+                     caf::reacts_to<client_gone>, caf::reacts_to<link_offer>, caf::reacts_to<close_request>,
+                     caf::reacts_to<queue_update>, caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>,
+                     caf::reacts_to<slot_lost>, caf::reacts_to<session_fault>, caf::reacts_to<engine_event>,
+                     caf::reacts_to<open_denied>, caf::reacts_to<trial_granted>, caf::reacts_to<move_request>,
+                     caf::reacts_to<drain_request>, caf::reacts_to<timer_due>, caf::reacts_to<transcript_ready>>;
 
 // ---- to the queue manager
 struct slot_request; // from sessions
@@ -108,6 +109,12 @@ struct client_frame {
   std::string text;
   link_number link = 0;
   std::shared_ptr<large_frames::turn> turn{}; ///< null = it is small, and may be worked on anywhere
+};
+
+/// What a client inside the process says (guest_handle). An error: an append that could not be made.
+struct guest_said {
+  protocol::result<protocol::client_event> event;
+  std::shared_ptr<large_frames::turn> turn{}; ///< as above
 };
 
 /// A binary frame arrived.
@@ -443,6 +450,7 @@ typename Inspector::result_type inspect(Inspector& f, worker_start& of) {
 
 // These never leave their process.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::guest_said)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_binary)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::link_offer)

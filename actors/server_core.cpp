@@ -55,8 +55,8 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
       budgets_({settings.limits.kept_bytes, settings.limits.kept_bytes_per_client}) {
   surroundings_.workers = &board_;
   surroundings_.transcribes = openai_.transcribes;
-  surroundings_.open = [this](connection_info inner, std::shared_ptr<client_link> to) {
-    return admit(std::move(inner), std::move(to));
+  surroundings_.open = [this](connection_info inner, std::shared_ptr<guest_link> to) {
+    return admit_guest(std::move(inner), std::move(to));
   };
   surroundings_.kept = budgets_.kept(); // of all dialects together
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
@@ -209,6 +209,13 @@ std::unique_ptr<session_handle> server_core::admit(connection_info info, std::sh
   return std::make_unique<frame_handle<session_actor>>(
       system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane),
       small_message_bytes);
+}
+
+/// A session whose client is one of ours.
+std::unique_ptr<guest_handle> server_core::admit_guest(connection_info info, std::shared_ptr<guest_link> link) {
+  auto lane = large_frames_.open(owner_of(info));
+  return std::make_unique<guest_handle>(
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane));
 }
 
 /// Whether connections may have transcripts of what their users say.

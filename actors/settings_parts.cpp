@@ -19,17 +19,15 @@ std::chrono::milliseconds span_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
-/// The voice in a WAV file as it goes to sessions: float32 at 16 kHz, base64.
-std::string read_voice(const std::string& file) {
+/// The voice in a file of sound as it goes to sessions.
+protocol::pcm read_voice(const std::string& file) {
   const auto bytes = base::read_file(file);
   if (!bytes) throw config::settings_error("openai.voices: " + file + " cannot be read");
   std::string text;
   protocol::base64::append(std::as_bytes(std::span(*bytes)), text);
   const auto samples = protocol::decode_sound(text, protocol::voice_seconds, file);
   if (!samples) throw config::settings_error("openai.voices: " + samples.error().message);
-  std::string out;
-  protocol::append_samples(**samples, out);
-  return out;
+  return protocol::clamped(*samples);
 }
 
 } // namespace
@@ -79,8 +77,8 @@ openai_terms openai_from(const config::settings& settings) {
   to.live_barge_in = std::chrono::milliseconds(from.live_barge_in_ms);
   to.server_vad_is_duplex = from.server_vad == config::vad_answers::duplex;
   to.transcribes = from.transcribe == config::transcription::chat;
-  to.detection = from.voice_activity == "silero" ? protocol::realtime::voice_detection::silero
-                                                 : protocol::realtime::voice_detection::loudness;
+  to.detection = from.voice_activity == config::voice_activity::silero ? protocol::realtime::voice_detection::silero
+                                                                       : protocol::realtime::voice_detection::loudness;
   protocol::realtime::voice_map voices;
   std::istringstream words(from.voices);
   for (std::string word; words >> word;) {

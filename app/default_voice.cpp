@@ -16,13 +16,13 @@ net::named_voice load_default_voice(const config::settings& settings, const std:
       settings.worker.assets.empty() ? model : std::filesystem::path(settings.worker.assets));
   if (chosen.empty() && !own) return {};
   const auto path = chosen.empty() ? *own : std::filesystem::path(chosen);
-  const auto refuse = [&](const std::string& why) {
-    throw config::settings_error("voice.default: " + path.string() + ": " + why);
+  const auto refusal = [&](const std::string& why) {
+    return config::settings_error("voice.default: " + path.string() + ": " + why);
   };
   const auto bytes = base::read_file(path);
-  if (!bytes || bytes->empty()) refuse("cannot be read");
+  if (!bytes || bytes->empty()) throw refusal("cannot be read");
   auto samples = protocol::read_wav(*bytes);
-  if (!samples) refuse(samples.error());
+  if (!samples) throw refusal(samples.error());
   return {path.filename().string(), std::make_shared<const std::vector<float>>(std::move(*samples))};
 }
 

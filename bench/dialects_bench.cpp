@@ -1,4 +1,3 @@
-#include "protocol/codec/server_codec.hpp"
 #include "protocol/live/machine.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/realtime/machine.hpp"
@@ -30,17 +29,13 @@ std::string append_of(const char* type, float amplitude, std::size_t from) {
   return out + "\"}";
 }
 
-std::string wire(const protocol::server_event& event) {
-  return encode(event, {.spoken = protocol::dialect::current, .session_id = "sess_inner"});
-}
-
-std::string unit_answer(bool speaks) {
+protocol::server_event unit_answer(bool speaks) {
   protocol::output_delta delta;
   delta.kind = speaks ? protocol::output_kind::audio : protocol::output_kind::listen;
   delta.response_id = "resp_1";
   if (speaks) delta.audio = std::make_shared<const std::vector<float>>(24'000, 0.125F);
   delta.measured.wall_clock_ms = 1;
-  return wire(delta);
+  return delta;
 }
 
 /// Around a machine: answers each unit that it sends.
@@ -66,18 +61,19 @@ private:
   void carry_out(rt::effects all) {
     for (auto& each : all) {
       benchmark::DoNotOptimize(each);
-      if (const auto* opened = std::get_if<rt::open_inner>(&each)) {
+      if (const auto* opened = std::get_if<protocol::guest::open_session>(&each)) {
         number_ = opened->number;
-        carry_out(machine_->on_inner_frame(number_, wire(protocol::session_created{}), now_));
-      } else if (const auto* said = std::get_if<rt::to_inner>(&each); said && said->frame.size() > 10'000) {
-        carry_out(machine_->on_inner_frame(number_, answer_, now_));
+        carry_out(machine_->on_inner_event(number_, protocol::session_created{}, now_));
+      } else if (const auto* said = std::get_if<protocol::guest::to_session>(&each);
+                 said && std::holds_alternative<protocol::append_event>(said->event)) {
+        carry_out(machine_->on_inner_event(number_, answer_, now_));
       }
     }
   }
 
-  rt::adapter::time_point now_{std::chrono::hours(1)};
+  parley::protocol::time_point now_{std::chrono::hours(1)};
   std::unique_ptr<rt::adapter> machine_;
-  const std::string answer_;
+  const protocol::server_event answer_;
   std::uint64_t number_ = 0;
 };
 
@@ -103,7 +99,7 @@ void second(benchmark::State& state, std::unique_ptr<rt::adapter> machine, const
 
 void realtime(benchmark::State& state) {
   rt::origin from;
-  from.accepted = rt::adapter::time_point(std::chrono::hours(1));
+  from.accepted = parley::protocol::time_point(std::chrono::hours(1));
   rt::machine_terms terms;
   terms.longest = terms.duplex_idle = std::chrono::hours(1'000);
   second(state, std::make_unique<rt::machine>(from, terms, counting()), "input_audio_buffer.append",
@@ -115,10 +111,10 @@ void live(benchmark::State& state) {
   namespace lv = protocol::live;
   lv::machine_terms terms;
   terms.longest = std::chrono::hours(1'000);
-  second(
-      state,
-      std::make_unique<lv::machine>(lv::origin{rt::adapter::time_point(std::chrono::hours(1)), 0}, terms, counting()),
-      "session.input_audio.append", R"({"type":"session.start","session":{"model":"parley"}})");
+  second(state,
+         std::make_unique<lv::machine>(lv::origin{parley::protocol::time_point(std::chrono::hours(1)), 0}, terms,
+                                       counting()),
+         "session.input_audio.append", R"({"type":"session.start","session":{"model":"parley"}})");
 }
 BENCHMARK(live)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 

@@ -38,6 +38,9 @@ constexpr std::array<named<tls_mode>, 3> words_of(tls_mode) {
   return {{{tls_mode::off, "off"}, {tls_mode::automatic, "auto"}, {tls_mode::file, "file"}}};
 }
 
+constexpr std::array<named<voice_activity>, 2> words_of(voice_activity) {
+  return {{{voice_activity::silero, "silero"}, {voice_activity::loudness, "loudness"}}};
+}
 constexpr std::array<named<openai_door>, 3> words_of(openai_door) {
   return {{{openai_door::automatic, "auto"}, {openai_door::explicitly, "explicit"}, {openai_door::off, "off"}}};
 }
@@ -67,10 +70,6 @@ bool is_device_list(const std::string& text) {
 bool is_level(const std::string& text) {
   static constexpr std::string_view levels[] = {"trace", "debug", "info", "warn", "error", "off"};
   return std::find(std::begin(levels), std::end(levels), text) != std::end(levels);
-}
-
-bool is_voice_activity(const std::string& text) {
-  return text == "silero" || text == "loudness";
 }
 
 bool is_level_or_empty(const std::string& text) {
@@ -265,8 +264,8 @@ const std::array table{
         "Reference voices by the names that clients use: NAME=FILE, separated by spaces, each a sound file (WAV, MP3, "
         "FLAC, Ogg or AIFF) of 0.25 to 60 s. Other names have the default voice."},
     key{"openai.voice_activity", PARLEY_MEMBER(openai.voice_activity),
-        "How OpenAI's dialects tell speech from noise: silero (a small network) or loudness (cheaper, in quiet rooms).",
-        0, 0, is_voice_activity, "silero or loudness"},
+        "How OpenAI's dialects tell speech from noise: silero (a small network) or loudness (cheaper, in quiet "
+        "rooms)."},
     key{"openai.live_barge_in_ms", PARLEY_MEMBER(openai.live_barge_in_ms),
         "In OpenAI's Live API, how much speech of the user stops the model. 0 = the model alone decides.", 0, 10000},
 

@@ -14,7 +14,7 @@ namespace parley::config {
 /// Where a key's value lives in a `settings`.
 using field = std::variant<bool*, int*, std::uint16_t*, std::size_t*, double*, std::string*,
                            std::optional<std::uint64_t>*, dtype*, speech_dtype*, quantization*, window_mode*,
-                           log_format*, tls_mode*, openai_door*, vad_answers*, transcription*>;
+                           log_format*, tls_mode*, openai_door*, voice_activity*, vad_answers*, transcription*>;
 
 /// One setting: its name, where its value is stored, and which values are allowed.
 struct key {

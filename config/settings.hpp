@@ -14,8 +14,8 @@ using conversation::window_mode;
 /// Number format of weights and activations; automatic = bfloat16 for a large model on a GPU, else float32.
 enum class dtype { automatic, float32, bfloat16, float16 };
 
-/// Number format of the talker's networks. mixed: matrices in 8 bits and products in bfloat16 where that saves time, on
-/// the CPU.
+/// Number format of the talker's networks. mixed: on the CPU matrices in 8 bits and products in bfloat16 where that saves
+/// time, on a GPU bfloat16 (`engine.speech_dtype`).
 enum class speech_dtype { float32, mixed };
 
 /// Number format of the language model's matrices; none = the same as `dtype`.
@@ -29,6 +29,9 @@ enum class tls_mode { off, automatic, file };
 
 /// Which connections speak a dialect of OpenAI's: those that look like it, those that say so, or none.
 enum class openai_door { automatic, explicitly, off };
+
+/// What tells speech from noise in OpenAI's dialects.
+enum class voice_activity { silero, loudness };
 
 /// What answers turns that the server finds (`server_vad`): chat, or a full-duplex session.
 enum class vad_answers { turn, duplex };
@@ -129,7 +132,7 @@ struct settings {
     transcription transcribe = transcription::off;
     std::string voices; ///< NAME=FILE, separated by spaces
     int live_barge_in_ms = 600;
-    std::string voice_activity = "silero";
+    config::voice_activity voice_activity = config::voice_activity::silero;
   } openai;
 
   struct {

@@ -15,11 +15,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
-// What an engine is told and what it answers: the words of sessions (protocol/), of their actors and logs (actors/) and of
-// the engine itself (inference/). Plain structs: no torch, no wire format.
+// The commands that an engine takes and the events that it answers with. Sessions (protocol/), their actors and logs (actors/)
+// and the engine itself (inference/) all use these types. Plain structs: no torch, no wire format.
 namespace parley::conversation {
 
 /// Chosen by the engine's user, unique during the engine's life.
@@ -252,14 +253,13 @@ requires std::same_as<Word, command> || std::same_as<Word, event> Word addressed
 }
 
 /// The sound of an event; null if it is of a kind that has none.
-inline pcm* sound_of(event& of) {
+template<class Event>
+requires std::same_as<std::remove_const_t<Event>, event>
+auto sound_of(Event& of) -> decltype(&std::get_if<step_output>(&of)->audio) {
   if (auto* output = std::get_if<step_output>(&of)) return &output->audio;
   if (auto* delta = std::get_if<chat_delta>(&of)) return &delta->audio;
   if (auto* done = std::get_if<chat_done>(&of)) return &done->audio;
   return nullptr;
-}
-inline const pcm* sound_of(const event& of) {
-  return sound_of(const_cast<event&>(of));
 }
 
 } // namespace parley::conversation

@@ -4,6 +4,6 @@
 
 namespace parley::inference {
 
-using namespace parley::conversation; // an engine speaks of nothing else
+using namespace parley::conversation; // commands, events and what they carry
 
 } // namespace parley::inference

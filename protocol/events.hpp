@@ -84,12 +84,17 @@ using conversation::video_item;
 struct chat_append_event : conversation::turn_request {
   std::string input_id;     ///< as in `append_event`
   bool names_tools = false; ///< it has `tools` or `tool_choice`, so that those of the init are not meant
+  // Of a client inside the process, as its own client wrote them, JSON: for recordings.
+  std::string tools_as_written, tool_choice_as_written;
 };
 
 /// session.close (docs/protocol.md 3.6).
 struct close_event {
   std::string reason; ///< as sent if it is `^[a-z0-9_]{1,64}$`, else "user_stop"
 };
+
+/// What a client inside the process says to its session, which others write as frames of the current dialect.
+using client_event = std::variant<init_event, append_event, chat_append_event, close_event>;
 
 // ---- what server events carry
 

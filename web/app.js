@@ -84,10 +84,11 @@ function talk(claim) {
 
 /** Whoever closes the page leaves: the slot is for somebody else. Whoever loads it again may go on. */
 function leave({ persisted }) {
-  if (persisted) return; // the page may come back as it is
-  earlier.keep();
   const claim = duplex?.claim;
-  if (claim && farewell.leave({ session: claim.session, ...duplex.way })) {
+  const seenTo = claim && farewell.leave({ session: claim.session, ...duplex.way });
+  if (persisted && (seenTo || !duplex)) return; // the page may come back as it is, and its session, soon
+  earlier.keep();
+  if (seenTo) {
     keptInTab.set(LEFT, JSON.stringify({ ...claim, id: earlier.id, at: Date.now() }));
   } else {
     duplex?.stop();
@@ -197,6 +198,7 @@ followLanguage(element("language"), () => {
   showServer();
 });
 window.addEventListener("pagehide", leave);
+window.addEventListener("pageshow", ({ persisted }) => persisted && duplex?.claim && farewell.isBack(duplex.claim.session, 0));
 offerToGoOn();
 for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
 setInterval(() => document.visibilityState === "visible" && !page.view.linked && showServer(), ASK_SERVER_MS);

@@ -102,7 +102,7 @@ export class Camera {
     this.#video.srcObject = stream;
     this.#video.classList.toggle("mirrored", source === "camera" && this.#facing === "user");
     this.#video.hidden = false;
-    this.#video.play();
+    this.#video.play().catch(() => {}); // it may be turned off before it plays
     this.#become(source);
   }
 

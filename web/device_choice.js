@@ -84,9 +84,10 @@ export class DeviceChoice {
     try {
       const stream = await openDevices(document.body.dataset.mode === "video" ? "user" : null, this);
       if (number !== this.#trials) return stream.getTracks().forEach((track) => track.stop());
-      this.#trial = { stream };
-      this.#trial.microphone = await Microphone.open(stream, (block) => this.hear(block), () => this.stop());
-      if (number !== this.#trials) return;
+      const trial = (this.#trial = { stream });
+      const mine = (what) => (block) => trial === this.#trial && what(block); // a block may be under way when it ends
+      trial.microphone = await Microphone.open(stream, mine((block) => this.hear(block)), mine(() => this.stop()));
+      if (number !== this.#trials) return trial.microphone.close();
     } catch (fault) {
       this.stop();
       element("device-state").textContent = wordsForDevice(fault);
@@ -96,7 +97,7 @@ export class DeviceChoice {
     if (stream.getVideoTracks().length) {
       element("trial").srcObject = stream;
       element("trial").hidden = false;
-      element("trial").play();
+      element("trial").play().catch(() => {}); // it may end before it plays
     }
     this.show();
   }

@@ -39,7 +39,7 @@ export class Duplex {
   #clock;
   #claim; // of the conversation that this one goes on with, or null
   #sound = null;
-  #began = null; // when the session did: a date
+  #began = null; // Date of the session's start
   #units = new Units((samples) => this.#send(samples, false));
   #queue = Promise.resolve(); // units leave in order, though pictures take their time
   #live = false; // the session takes input

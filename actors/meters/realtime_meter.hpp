@@ -2,7 +2,7 @@
 
 #include "actors/meters/metric_makers.hpp"
 #include "protocol/realtime/adapter.hpp"
-#include "protocol/transcription/transcript.hpp"
+#include "protocol/transcript.hpp"
 
 #include <array>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "actors/guest/guest_link.hpp"
 #include "actors/messages.hpp"
-#include "actors/transcription/inner_session.hpp"
-#include "protocol/transcription/transcript.hpp"
+#include "protocol/transcript.hpp"
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@ namespace parley::actors {
 
 using realtime_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<inner_frame>, caf::reacts_to<inner_closed>, caf::reacts_to<transcript_ready>,
+                     caf::reacts_to<guest_event>, caf::reacts_to<guest_closed>, caf::reacts_to<transcript_ready>,
                      caf::reacts_to<drain_request>, caf::reacts_to<close_request>, caf::reacts_to<timer_due>>;
 
 /// A server's connections that speak OpenAI's Realtime API. Thread-safe.

@@ -5,7 +5,6 @@
 #include "actors/log_exceptions.hpp"
 #include "actors/logger.hpp"
 #include "actors/unix_time.hpp"
-#include "protocol/realtime/chat_prompt.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -30,7 +29,7 @@ std::string_view name_of_dialect(const connection_info& connection) {
 
 realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock,
                                    meters& counted, std::unique_ptr<protocol::realtime::adapter> machine,
-                                   inner_opener open, recorder_feed* recordings, connection_info connection,
+                                   guest_opener open, recorder_feed* recordings, connection_info connection,
                                    std::shared_ptr<client_link> link)
     : realtime_actor::base(config), clock_(clock), counted_(counted), dialect_(name_of_dialect(connection)),
       open_(std::move(open)), recordings_(recordings), connection_(std::move(connection)), link_(std::move(link)),
@@ -53,10 +52,8 @@ realtime_session::behavior_type realtime_session::make_behavior() {
         carry_out({protocol::realtime::end_client{1003, "binary frames are not used"}});
       },
       [this](const client_gone&) { quit(); },
-      [this](const inner_frame& frame) {
-        carry_out(machine_->on_inner_frame(frame.number, *frame.text, steady_now()));
-      },
-      [this](const inner_closed& which) { carry_out(machine_->on_inner_closed(which.number, steady_now())); },
+      [this](const guest_event& said) { carry_out(machine_->on_inner_event(said.number, said.event, steady_now())); },
+      [this](const guest_closed& which) { carry_out(machine_->on_inner_closed(which.number, steady_now())); },
       [this](const transcript_ready& answer) { carry_out(machine_->on_transcript(answer.heard, steady_now())); },
       [this](const drain_request&) { carry_out(machine_->on_drain(steady_now())); },
       [this](const close_request& why) {
@@ -71,7 +68,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
 
 void realtime_session::on_exit() {
   if (!link_closed_ && link_) link_->close(1011, "internal error");
-  drop_inner_session();
+  drop_session();
   end_recording("client_closed");
   if (counted_as_ != nullptr) counted_as_->Decrement();
   if (transcription_) caf::anon_send(transcription_, transcripts_unwanted{});
@@ -100,7 +97,7 @@ void realtime_session::perform(protocol::realtime::end_client& effect) {
   link_->close(effect.code, std::move(effect.reason));
 }
 
-void realtime_session::perform(protocol::realtime::open_inner& effect) {
+void realtime_session::perform(protocol::guest::open_session& effect) {
   connection_info info;
   info.mode = name_of(effect.kind);
   info.remote = connection_.remote;
@@ -109,7 +106,7 @@ void realtime_session::perform(protocol::realtime::open_inner& effect) {
   info.accepted = steady_now();
   if (recordings_) record(effect.kind);
   info.recording = connection_.recording;
-  inner_ = open_(std::move(info), std::make_shared<inner_link<realtime_actor>>(realtime_actor(this), effect.number));
+  inner_ = open_(std::move(info), std::make_shared<guest_mailbox<realtime_actor>>(realtime_actor(this), effect.number));
 }
 
 void realtime_session::perform(protocol::realtime::transcribe& effect) {
@@ -122,8 +119,8 @@ void realtime_session::perform(protocol::realtime::transcribe& effect) {
   write_down(this, transcription_, std::move(effect.what));
 }
 
-void realtime_session::perform(protocol::realtime::to_inner& effect) {
-  if (inner_) inner_->text(std::move(effect.frame));
+void realtime_session::perform(protocol::guest::to_session& effect) {
+  if (inner_) inner_->say(std::move(effect.event));
 }
 
 void realtime_session::perform(const protocol::realtime::note& effect) {
@@ -136,18 +133,15 @@ void realtime_session::perform(const protocol::realtime::note& effect) {
   counted_as_->Increment();
 }
 
-void realtime_session::perform(protocol::realtime::turn_to_inner& effect) {
+void realtime_session::perform(protocol::guest::turn_to_session& effect) {
   if (!inner_) return;
   turn_ = std::move(effect.turn);
-  inner_->text_from(turn_->bytes(), [turn = std::weak_ptr(turn_)] {
-    const auto wanted = turn.lock();
-    return wanted ? wanted->encode() : std::string();
-  });
+  inner_->ask(turn_);
 }
 
-void realtime_session::perform(const protocol::realtime::drop_inner& effect) {
+void realtime_session::perform(const protocol::guest::drop_session& effect) {
   if (effect.unused && connection_.starts) connection_.starts->count(steady_now());
-  drop_inner_session();
+  drop_session();
 }
 
 /// An inner session of this kind begins: it is part of the connection's recording.
@@ -168,7 +162,7 @@ void realtime_session::end_recording(const std::string& reason) {
   if (connection_.recording) connection_.recording->end(reason);
 }
 
-void realtime_session::drop_inner_session() {
+void realtime_session::drop_session() {
   turn_.reset();
   if (!inner_) return;
   inner_->gone();

@@ -23,7 +23,7 @@ namespace parley::actors {
 class realtime_session final : public realtime_actor::base {
 public:
   realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock, meters& counted,
-                   std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open, recorder_feed* recordings,
+                   std::unique_ptr<protocol::realtime::adapter> machine, guest_opener open, recorder_feed* recordings,
                    connection_info connection, std::shared_ptr<client_link> link);
 
   const char* name() const override { return "realtime_session"; }
@@ -36,13 +36,13 @@ private:
   void carry_out(protocol::realtime::effects&& effects);
   void perform(protocol::realtime::to_client& effect);
   void perform(protocol::realtime::end_client& effect);
-  void perform(protocol::realtime::open_inner& effect);
-  void perform(protocol::realtime::to_inner& effect);
-  void perform(protocol::realtime::turn_to_inner& effect);
-  void perform(const protocol::realtime::drop_inner& effect);
+  void perform(protocol::guest::open_session& effect);
+  void perform(protocol::guest::to_session& effect);
+  void perform(protocol::guest::turn_to_session& effect);
+  void perform(const protocol::guest::drop_session& effect);
   void perform(protocol::realtime::transcribe& effect);
   void perform(const protocol::realtime::note& effect);
-  void drop_inner_session();
+  void drop_session();
   void record(protocol::mode kind);
   void end_recording(const std::string& reason);
 
@@ -50,16 +50,16 @@ private:
   meters& counted_;
   std::string_view dialect_; ///< its name, for metrics
   prometheus::Gauge* counted_as_ = nullptr;
-  inner_opener open_;
+  guest_opener open_;
   recorder_feed* const recordings_; ///< null = nothing is recorded
   protocol::mode recorded_as_ = protocol::mode::chat;
   connection_info connection_;
   std::shared_ptr<client_link> link_;
   std::unique_ptr<protocol::realtime::adapter> machine_;
   std::unique_ptr<realtime_registry::entry> entry_;
-  std::unique_ptr<session_handle> inner_;
-  std::shared_ptr<const protocol::realtime::chat_turn> turn_; ///< that the inner session gets, as long as it is wanted
-  transcription_actor transcription_;                         ///< null until something is to be written down
+  std::unique_ptr<guest_handle> inner_;
+  std::shared_ptr<const protocol::guest::deferred_turn> turn_; ///< that the inner session gets, as long as it is wanted
+  transcription_actor transcription_;                          ///< null until something is to be written down
   deadline_timer deadline_timer_;
   bool link_closed_ = false;
 };

@@ -8,6 +8,7 @@
 #include "actors/logger.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/unix_time.hpp"
+#include "protocol/codec/event_writer.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -69,6 +70,9 @@ session::behavior_type session::make_behavior() {
   log_exceptions(this, [this] { tell_fault(); });
   set_down_handler([this](const caf::down_msg& down) { forward(lease_.peer_gone(down)); });
   return {
+      [this](guest_said& said) {
+        if (!handed_back(said, session_actor(this))) take_said(said);
+      },
       [this](client_frame& frame) {
         if (!handed_back(frame, session_actor(this))) take_frame(frame);
       },
@@ -159,8 +163,8 @@ void session::tell_fault() noexcept {
   try {
     if (!machine_ || !link_) return;
     const log_session about(machine_->id());
-    for (const auto& effect : machine_->on_fault(steady_now())) {
-      if (const auto* word = std::get_if<protocol::send>(&effect)) perform(*word);
+    for (auto& effect : machine_->on_fault(steady_now())) {
+      if (auto* word = std::get_if<protocol::send>(&effect)) perform(*word);
       if (const auto* close = std::get_if<protocol::close_link>(&effect)) perform(*close);
     }
   } catch (...) {
@@ -215,6 +219,18 @@ void session::take_frame(client_frame& frame) {
   count_init(init_before);
   carry_out(std::move(effects));
   link_->taken(text->size());
+}
+
+/// No such session can be resumed, so nothing of it is kept for another process.
+void session::take_said(guest_said& said) {
+  const auto now = steady_now();
+  const auto* init_before = machine_->init().get();
+  std::shared_ptr<const std::string> recorded;
+  if (recording_ && said.event) recorded = std::make_shared<const std::string>(protocol::written(*said.event));
+  auto effects = machine_->on_event(std::move(said.event), now);
+  if (recorded) recording_->pass(speaker::client, std::move(recorded), media_of_last_frame());
+  count_init(init_before);
+  carry_out(std::move(effects));
 }
 
 /// What waits for a slot is held for as long as that takes.

@@ -2,6 +2,7 @@
 
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
+#include "actors/guest/guest_handle.hpp"
 #include "actors/log/log_store.hpp"
 #include "actors/log_facts.hpp"
 #include "actors/messages.hpp"
@@ -37,7 +38,7 @@ struct session_surroundings {
   deadline_clock clock;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
-  inner_opener open;        ///< sessions whose client is one of ours
+  guest_opener open;        ///< sessions whose client is one of ours
   bool transcribes = false; ///< setting `openai.transcribe`
   protocol::legacy_ids legacy_ids;
   /// The last ticket or engine session id. Starts at a random number, so that gateways sharing a worker differ.
@@ -72,6 +73,7 @@ protected:
 
 private:
   void take_frame(client_frame& frame);
+  void take_said(guest_said& said);
   void count_init(const void* init_before);
   accepted_media media_of_last_frame() const;
   void lose_client();
@@ -104,7 +106,7 @@ private:
   void carry_out(protocol::effects&& effects);
   void rearm();
 
-  void perform(const protocol::send& effect);
+  void perform(protocol::send& effect);
   void perform(const protocol::send_again& effect);
   void perform(const protocol::close_link& effect);
   void perform(const protocol::enqueue& effect);

@@ -1,3 +1,4 @@
+#include "actors/guest/guest_link.hpp"
 #include "actors/logger.hpp"
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"
@@ -25,11 +26,16 @@ std::optional<protocol::server_event> without_secret(const protocol::server_even
 
 } // namespace
 
-void session::perform(const protocol::send& effect) {
+void session::perform(protocol::send& effect) {
   meter_.sent(effect.event, machine_->kind());
   if (std::holds_alternative<protocol::session_created>(effect.event)) log_begin();
   if (const auto* error = std::get_if<protocol::error_event>(&effect.event))
     log()->debug("told: {}", protocol::traits(error->code).wire);
+  auto* const guest = link_->guest();
+  if (guest && !recording_) {
+    if (!client_gone_) guest->hand_over(std::move(effect.event));
+    return;
+  }
   protocol::encode_context context;
   context.spoken = effect.spoken;
   context.session_id = effect.session_id;
@@ -45,7 +51,8 @@ void session::perform(const protocol::send& effect) {
   }
   if (effect.event_id > 0) sent_.keep(effect.event_id, frame);
   const bool seen = effect.event_id > 0 && effect.event_id <= seen_; // by a client that knew an earlier process
-  if (!client_gone_ && !seen) link_->send(std::move(frame));
+  if (client_gone_ || seen) return;
+  guest ? guest->hand_over(std::move(effect.event)) : link_->send(std::move(frame));
 }
 
 void session::perform(const protocol::send_again& effect) {

@@ -7,7 +7,7 @@
 
 namespace parley::actors {
 
-transcription::transcription(caf::actor_config& config, inner_opener open, const connection_info& of, meters& counted,
+transcription::transcription(caf::actor_config& config, guest_opener open, const connection_info& of, meters& counted,
                              std::function<void(protocol::transcript)> tell)
     : transcription_actor::base(config), open_(std::move(open)), counted_(counted), tell_(std::move(tell)) {
   info_.mode = "chat";
@@ -25,8 +25,8 @@ transcription::behavior_type transcription::make_behavior() {
         tell_ = nullptr;
         quit();
       },
-      [this](const inner_frame& frame) { carry_out(transcriber_.on_frame(frame.number, *frame.text)); },
-      [this](const inner_closed& which) { carry_out(transcriber_.on_closed(which.number)); },
+      [this](const guest_event& said) { carry_out(transcriber_.on_event(said.number, said.event)); },
+      [this](const guest_closed& which) { carry_out(transcriber_.on_closed(which.number)); },
       [this](const timer_due&) {
         deadline_timer_.fired(steady_now());
         carry_out(transcriber_.tick(steady_now()));
@@ -46,18 +46,22 @@ void transcription::carry_out(protocol::transcriber::effects&& effects) {
   deadline_timer_.arm(this, transcriber_.next_deadline());
 }
 
-void transcription::perform(protocol::transcriber::open_session& effect) {
+void transcription::perform(protocol::guest::open_session& effect) {
   auto info = info_;
   info.accepted = steady_now();
   session_ = open_(std::move(info),
-                   std::make_shared<inner_link<transcription_actor>>(transcription_actor(this), effect.number));
+                   std::make_shared<guest_mailbox<transcription_actor>>(transcription_actor(this), effect.number));
 }
 
-void transcription::perform(protocol::transcriber::to_session& effect) {
-  if (session_) session_->text(std::move(effect.frame));
+void transcription::perform(protocol::guest::to_session& effect) {
+  if (session_) session_->say(std::move(effect.event));
 }
 
-void transcription::perform(protocol::transcriber::drop_session&) {
+void transcription::perform(protocol::guest::turn_to_session& effect) {
+  if (session_) session_->ask(effect.turn);
+}
+
+void transcription::perform(protocol::guest::drop_session&) {
   drop_session();
 }
 

@@ -2,9 +2,9 @@
 
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
+#include "actors/guest/guest_handle.hpp"
 #include "actors/messages.hpp"
 #include "actors/meters/meters.hpp"
-#include "actors/transcription/inner_session.hpp"
 #include "protocol/transcription/transcriber.hpp"
 
 #include <functional>
@@ -23,13 +23,13 @@ struct transcripts_unwanted {};
 
 using transcription_actor =
     caf::typed_actor<caf::reacts_to<transcript_order>, caf::reacts_to<transcripts_unwanted>,
-                     caf::reacts_to<inner_frame>, caf::reacts_to<inner_closed>, caf::reacts_to<timer_due>>;
+                     caf::reacts_to<guest_event>, caf::reacts_to<guest_closed>, caf::reacts_to<timer_due>>;
 
 /// The actor around a transcriber: one per connection that wants its user's words. A failure in it ends no conversation.
 class transcription final : public transcription_actor::base {
 public:
   /// `of`: the connection that it works for. `tell` gets the answers, on this actor's thread; it must not block.
-  transcription(caf::actor_config& config, inner_opener open, const connection_info& of, meters& counted,
+  transcription(caf::actor_config& config, guest_opener open, const connection_info& of, meters& counted,
                 std::function<void(protocol::transcript)> tell);
 
   const char* name() const override { return "transcription"; }
@@ -40,18 +40,19 @@ protected:
 
 private:
   void carry_out(protocol::transcriber::effects&& effects);
-  void perform(protocol::transcriber::open_session& effect);
-  void perform(protocol::transcriber::to_session& effect);
-  void perform(protocol::transcriber::drop_session& effect);
+  void perform(protocol::guest::open_session& effect);
+  void perform(protocol::guest::to_session& effect);
+  void perform(protocol::guest::turn_to_session& effect);
+  void perform(protocol::guest::drop_session& effect);
   void perform(protocol::transcript& effect);
   void drop_session();
 
-  inner_opener open_;
+  guest_opener open_;
   connection_info info_; ///< of the sessions that it opens
   meters& counted_;
   std::function<void(protocol::transcript)> tell_;
   protocol::transcriber transcriber_;
-  std::unique_ptr<session_handle> session_;
+  std::unique_ptr<guest_handle> session_;
   deadline_timer deadline_timer_;
 };
 

@@ -1,5 +1,6 @@
 #include "inference/chat/answer.hpp"
 
+#include "base/assert.hpp"
 #include "inference/llm/token_scores.hpp"
 #include "inference/temperature.hpp"
 
@@ -184,6 +185,7 @@ void answer::keep_score() {
 
 /// Whether the grammar is complete.
 void answer::follow_constraint(token_id token) {
+  PARLEY_ASSERT(constraint_, "a grammar is being obeyed");
   if (decoder_.complete() || !constraint_->take_token(token)) return constraint_.reset();
   if (!constraint_->done()) return;
   constraint_.reset();
@@ -192,12 +194,14 @@ void answer::follow_constraint(token_id token) {
 
 /// What of the text is none of a call. From where a call begins, it obeys the grammar, unless it does not already.
 std::string answer::read_calls(std::string text, bool over) {
-  const bool before = calls_->in_call();
-  text = calls_->push(text);
-  if (over) text += calls_->finish();
-  if (calls_->in_call() && !before && !constraint_) {
+  PARLEY_ASSERT(calls_, "a turn with functions may call them");
+  auto& calls = *calls_;
+  const bool before = calls.in_call();
+  text = calls.push(text);
+  if (over) text += calls.finish();
+  if (calls.in_call() && !before && !constraint_) {
     constrain();
-    if (!constraint_->take(calls_->call_so_far())) constraint_.reset();
+    if (constraint_ && !constraint_->take(calls.call_so_far())) constraint_.reset();
   }
   return text;
 }

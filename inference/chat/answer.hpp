@@ -35,7 +35,8 @@ public:
   /// How a turn's answer begins.
   struct opening {
     bool undecided = false; ///< its first token is to decide if it is a call or, after <|tts_bos|>, speech
-    std::shared_ptr<const grammar::json_grammar> grammar; ///< of its calls or of all of it; null without tools and schema
+    std::shared_ptr<const grammar::json_grammar>
+        grammar; ///< of its calls or of all of it; null without tools and schema
   };
 
   answer(std::shared_ptr<const submit_turn> turn, setting with, opening how);

@@ -1,4 +1,5 @@
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/media_check.hpp"
 #include "protocol/codec/message_codec.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/media/pcm.hpp"
@@ -19,6 +20,12 @@ field find_audio(field_reader& in, const field& input) {
   return in.require(audio, {"data", "base64"});
 }
 
+bool refuses_frames(field_reader& in, std::string_view path, std::size_t count) {
+  if (count <= max_frames) return false;
+  in.fail(error_code::invalid_payload, path, "more than " + std::to_string(max_frames) + " frames");
+  return true;
+}
+
 std::vector<image_file> read_frames(field_reader& in, const field& from) {
   std::vector<image_file> out;
   if (!from.at.given()) return out;
@@ -27,10 +34,7 @@ std::vector<image_file> read_frames(field_reader& in, const field& from) {
     return out;
   }
   auto frames = json::elements(from.at, max_frames + 1);
-  if (frames.size() > max_frames) {
-    in.fail(error_code::invalid_payload, from.path, "more than " + std::to_string(max_frames) + " frames");
-    return out;
-  }
+  if (refuses_frames(in, from.path, frames.size())) return out;
   for (std::size_t i = 0; i < frames.size() && !in.failed(); ++i) {
     field frame{frames[i], from.path + "[" + std::to_string(i) + "]"};
     std::string scratch;
@@ -79,6 +83,21 @@ result<append_event> decode_append(const envelope& from, mode kind, std::size_t 
     out.frames = read_frames(in, field_reader::find(input, {"video_frames", "frame_base64_list", "frames"}));
   if (in.failed()) return in.failure();
   return out;
+}
+
+result<append_event> checked(append_event from, mode kind) {
+  field_reader in;
+  if (from.max_slice_nums) in.check_integer("input.max_slice_nums", 1, max_slices, *from.max_slice_nums);
+  check_context(in, "input.context", from.context);
+  if (!from.samples && from.context.empty()) in.fail(error_code::missing_field, "input.audio", "required");
+  check_sound(in, "input.audio", from.samples, sample_range{1, max_samples});
+  if (kind != mode::video || !from.samples) from.frames.clear();
+  if (!refuses_frames(in, "input.video_frames", from.frames.size()))
+    for (std::size_t i = 0; i < from.frames.size() && !in.failed(); ++i)
+      check_image(in, "input.video_frames[" + std::to_string(i) + "]", from.frames[i], picture_kinds::jpeg);
+  if (in.failed()) return in.failure();
+  from.samples = clamped(std::move(from.samples));
+  return from;
 }
 
 } // namespace parley::protocol

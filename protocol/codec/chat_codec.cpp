@@ -1,6 +1,8 @@
 #include "protocol/chat_budget.hpp"
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/media_check.hpp"
 #include "protocol/codec/message_codec.hpp"
+#include "protocol/codec/number_visitors.hpp"
 #include "protocol/codec/schema_check.hpp"
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/codec/tool_results.hpp"
@@ -28,6 +30,13 @@ field element(const field& array, json::value at, std::size_t index) {
 /// Records that `from` exceeds the append's budget.
 void refuse(field_reader& in, const field& from, const std::optional<std::string>& why) {
   if (why) in.fail(error_code::invalid_payload, from.path, *why);
+}
+
+bool refuses_messages(field_reader& in, std::string_view path, std::size_t count) {
+  if (count > 0 && count <= max_messages) return false;
+  in.fail(error_code::invalid_payload, path,
+          (count == 0 ? std::string("empty") : "more than " + std::to_string(max_messages) + " messages"));
+  return true;
 }
 
 text_item read_text(field_reader& in, const field& item, chat_budget& budget) {
@@ -148,11 +157,7 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
     return out;
   }
   auto messages = json::elements(from.at, max_messages + 1);
-  if (messages.empty() || messages.size() > max_messages) {
-    in.fail(error_code::invalid_payload, from.path,
-            (messages.empty() ? std::string("empty") : "more than " + std::to_string(max_messages) + " messages"));
-    return out;
-  }
+  if (refuses_messages(in, from.path, messages.size())) return out;
   out.reserve(messages.size());
   std::vector<std::string> call_ids;
   call_ids.reserve(messages.size());
@@ -166,34 +171,55 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
   return out;
 }
 
+void check_count_of_stops(field_reader& in, std::string_view path, std::size_t count) {
+  if (count > max_stops) in.fail(error_code::invalid_payload, path, "more than four");
+}
+
+bool check_stop(field_reader& in, std::string_view path, std::size_t bytes) {
+  if (bytes > 0 && bytes <= max_stop_bytes) return true;
+  in.fail(error_code::invalid_payload, path, "not 1 to 256 bytes");
+  return false;
+}
+
 /// As in the OpenAI API: a string, or up to four.
 void read_stop(field_reader& in, const field& from, chat_append_event& out) {
   if (!from.at.given()) return;
   const bool several = from.at.is(json::kind::array);
   const auto given = several ? json::elements(from.at, max_stops + 1) : std::vector{from.at};
-  if (given.size() > max_stops) in.fail(error_code::invalid_payload, from.path, "more than four");
+  check_count_of_stops(in, from.path, given.size());
   for (std::size_t i = 0; i < given.size() && !in.failed(); ++i) {
     const auto each = several ? element(from, given[i], i) : from;
     auto text = json::unescape(each.at, max_stop_bytes);
     if (!each.at.is(json::kind::string))
       in.fail(error_code::invalid_payload, each.path, "not a string");
-    else if (!text || text->empty())
-      in.fail(error_code::invalid_payload, each.path, "not 1 to 256 bytes");
-    else
+    else if (check_stop(in, each.path, text ? text->size() : max_stop_bytes + 1) && text)
       out.stop.push_back(*std::move(text));
   }
 }
 
+/// Goes through the numbers of a turn in the order in which they are read: their names, bounds and values.
+template<class Turn, class Visitor>
+void go_through_numbers(Turn& of, Visitor& to) {
+  to.integer("max_new_tokens", 1, max_answer_tokens, of.max_new_tokens);
+  to.number("length_penalty", 0.1, 5.0, of.length_penalty);
+  to.number("temperature", 0, 2, of.temperature);
+  to.integer("top_k", 0, field_reader::any, of.top_k);
+  to.number("top_p", 0, 1, of.top_p);
+}
+
 void read_generation(field_reader& in, const field& from, chat_append_event& out) {
+  number_reader read{in, from};
+  go_through_numbers(out, read);
   auto at = [&](std::string_view name) { return field_reader::find(from, {name}); };
-  in.integer(at("max_new_tokens"), 1, max_answer_tokens, out.max_new_tokens);
-  in.number(at("length_penalty"), 0.1, 5.0, out.length_penalty);
-  in.number(at("temperature"), 0, 2, out.temperature);
-  in.integer(at("top_k"), 0, field_reader::any, out.top_k);
-  in.number(at("top_p"), 0, 1, out.top_p);
   in.boolean(at("do_sample"), out.do_sample);
   in.seed(at("seed"), out.seed);
   read_stop(in, at("stop"), out);
+}
+
+bool refuses_schema(field_reader& in, std::string_view path, std::size_t bytes) {
+  if (bytes <= max_schema_bytes) return false;
+  in.fail(error_code::invalid_payload, path, "more than 64 KiB");
+  return true;
 }
 
 /// As in the OpenAI API: `text`, `json_object`, or `json_schema` with the schema in it.
@@ -210,8 +236,7 @@ void read_format(field_reader& in, const field& from, chat_append_event& out) {
     if (in.failed()) return;
     bool strict = false;
     in.boolean(field_reader::find(holder.at.given() ? holder : from, {"strict"}), strict);
-    if (schema.at.raw().size() > max_schema_bytes)
-      return in.fail(error_code::invalid_payload, schema.path, "more than 64 KiB");
+    if (refuses_schema(in, schema.path, schema.at.raw().size())) return;
     json::append_spaced(schema.at, out.answer_schema);
     check_schema(in, schema, strict, out.answer_schema);
   } else {
@@ -260,6 +285,96 @@ result<chat_append_event> decode_chat_append(const envelope& from, std::int64_t*
   if (!in.failed()) read_speech(in, in.object(at("tts")), out);
   if (in.failed()) return in.failure();
   return out;
+}
+
+namespace {
+
+/// The parts of one message that never was text.
+class content_checker {
+public:
+  content_checker(field_reader& in, chat_budget& budget, std::string path)
+      : in_(in), budget_(budget), path_(std::move(path)) {}
+
+  void operator()(const text_item& item) { refuse(".text", budget_.add_text(item.text.size())); }
+  void operator()(const audio_item& item) {
+    if (!item.samples) return in_.fail(error_code::missing_field, path_ + ".data", "required");
+    sound(".data", item.samples);
+  }
+  void operator()(const image_item& item) { picture(".data", item.file); }
+  void operator()(const video_item& item) {
+    if (item.frames.empty()) refuse(".data", "empty");
+    for (std::size_t i = 0; i < item.frames.size() && !in_.failed(); ++i)
+      picture(".data[" + std::to_string(i) + "]", item.frames[i]);
+    in_.check_integer(path_ + ".stack_frames", 1, field_reader::any, item.stack_frames);
+    if (item.samples) sound(".audio", item.samples);
+  }
+
+private:
+  void refuse(std::string_view where, const std::optional<std::string>& why) {
+    if (why) in_.fail(error_code::invalid_payload, path_ + std::string(where), *why);
+  }
+  void sound(std::string_view where, const pcm& samples) {
+    refuse(where, budget_.add_seconds(static_cast<double>(samples->size()) / unit_samples));
+    check_sound(in_, path_ + std::string(where), samples, seconds_range{0, max_chat_seconds});
+  }
+  void picture(const std::string& where, const image_file& file) {
+    refuse(where, budget_.add_pictures(1));
+    check_image(in_, path_ + where, file, picture_kinds::jpeg_png_webp);
+  }
+
+  field_reader& in_;
+  chat_budget& budget_;
+  const std::string path_;
+};
+
+void check_message(field_reader& in, const std::string& path, const message& of, chat_budget& budget) {
+  check_tool_calls(in, path + ".tool_calls", of.calls);
+  for (const auto& call : of.calls)
+    refuse(in, {{}, path + ".tool_calls"}, budget.add_text(call.name.size() + call.arguments.size()));
+  if (of.content.empty() && !of.calls.empty()) return;
+  if (of.content.empty()) in.fail(error_code::invalid_payload, path + ".content", "empty");
+  refuse(in, {{}, path + ".content"}, budget.add_items(of.content.size()));
+  for (std::size_t i = 0; i < of.content.size() && !in.failed(); ++i)
+    std::visit(content_checker(in, budget, path + ".content[" + std::to_string(i) + "]"), of.content[i]);
+}
+
+void clamp(pcm& sound) {
+  sound = clamped(std::move(sound));
+}
+
+void clamp_sounds(std::vector<message>& messages) {
+  for (auto& each : messages)
+    for (auto& item : each.content) {
+      if (auto* const audio = std::get_if<audio_item>(&item)) clamp(audio->samples);
+      if (auto* const video = std::get_if<video_item>(&item)) clamp(video->samples);
+    }
+}
+
+} // namespace
+
+result<chat_append_event> checked(chat_append_event from) {
+  field_reader in;
+  number_checker numbers{in, "input.generation."};
+  go_through_numbers(from, numbers);
+  check_count_of_stops(in, "input.generation.stop", from.stop.size());
+  for (std::size_t i = 0; i < from.stop.size(); ++i)
+    check_stop(in, "input.generation.stop[" + std::to_string(i) + "]", from.stop[i].size());
+  if (from.max_slice_nums) in.check_integer("input.image.max_slice_nums", 1, max_slices, *from.max_slice_nums);
+  if (from.scored) in.check_integer("input.logprobs", 0, max_top_logprobs, *from.scored);
+  const std::string path = "input.messages";
+  chat_budget budget;
+  if (!refuses_messages(in, path, from.messages.size()))
+    for (std::size_t i = 0; i < from.messages.size() && !in.failed(); ++i)
+      check_message(in, path + "[" + std::to_string(i) + "]", from.messages[i], budget);
+  if (!in.failed()) order_results(in, {{}, path}, std::vector<std::string>(from.messages.size()), from.messages);
+  if (!in.failed()) check_tools(in, "input.tools", from);
+  refuses_schema(in, "input.response_format.schema", from.answer_schema.size());
+  if (!from.tts) from.tts_voice = nullptr;
+  check_sound(in, "input.tts.ref_audio_data", from.tts_voice, voice_seconds);
+  if (in.failed()) return in.failure();
+  from.use_tts_template = from.use_tts_template || from.tts;
+  clamp_sounds(from.messages);
+  return from;
 }
 
 } // namespace parley::protocol

@@ -70,4 +70,10 @@ result<chat_append_event> decode_chat_append(const envelope& from, std::int64_t*
 /// session.close (docs/protocol.md 3.6). Never fails.
 close_event decode_close(const envelope& from);
 
+// The same for events that never were text, as the current dialect has them: what the decoders would refuse is refused, and
+// what they would fill in is filled in. Nothing is copied.
+result<init_event> checked(init_event from, mode kind);
+result<append_event> checked(append_event from, mode kind);
+result<chat_append_event> checked(chat_append_event from);
+
 } // namespace parley::protocol

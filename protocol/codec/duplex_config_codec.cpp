@@ -1,6 +1,11 @@
 #include "protocol/codec/duplex_config_codec.hpp"
 
+#include "protocol/codec/number_visitors.hpp"
+
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace parley::protocol {
@@ -36,38 +41,57 @@ constexpr std::array<std::pair<std::string_view, bool>, 2> decode_modes{{{"sampl
 constexpr std::array<std::pair<std::string_view, window_mode>, 3> window_modes{
     {{"off", window_mode::off}, {"basic", window_mode::basic}, {"context", window_mode::context}}};
 
+/// Goes through the options of a duplex session in the order in which they are read: their names, bounds and values.
+template<class Options, class Visitor>
+void go_through(Options& of, Visitor& to) {
+  constexpr auto any = field_reader::any;
+  constexpr auto unlimited = field_reader::unlimited;
+  to.number("length_penalty", 0.1, 5.0, of.sampling.length_penalty);
+  to.integer("force_listen_count", 0, 100, of.force_listen_count);
+  to.integer("max_new_speak_tokens_per_chunk", 1, 100, of.max_new_speak_tokens_per_chunk);
+  to.number("temperature", 0, 2, of.sampling.temperature);
+  to.integer("top_k", 0, any, of.sampling.top_k);
+  to.number("top_p", 0, 1, of.sampling.top_p);
+  to.choice("decode_mode", decode_modes, of.sampling.greedy);
+  to.number("text_repetition_penalty", 1, unlimited, of.sampling.repetition_penalty);
+  to.integer("text_repetition_window_size", 1, any, of.sampling.repetition_window);
+  to.number("listen_prob_scale", 0, unlimited, of.listen_prob_scale);
+  to.integer("listen_top_k", 0, any, of.listen_top_k);
+  to.number("tts_temperature", 0, 2, of.tts_temperature);
+  to.boolean("generate_audio", of.generate_audio);
+  to.choice("sliding_window_mode", window_modes, of.window);
+  to.integer("basic_window_high_tokens", 1, any, of.window_high_tokens);
+  to.integer("basic_window_low_tokens", 1, any, of.window_low_tokens);
+  if (of.window_high_tokens && of.window_low_tokens && *of.window_low_tokens > *of.window_high_tokens)
+    to.in.fail(error_code::invalid_payload, to.path("basic_window_low_tokens"), "above basic_window_high_tokens");
+}
+
+struct config_reader : number_reader {
+  void boolean(std::string_view name, bool& into) { in.boolean(at(name), into); }
+  void choice(std::string_view name, const auto& words, auto& into) { protocol::choice(in, at(name), words, into); }
+};
+
+struct config_checker : number_checker {
+  void boolean(std::string_view, bool) {}
+  void choice(std::string_view, const auto&, const auto&) {}
+};
+
 } // namespace
 
 void read_duplex_config(field_reader& in, const field& config, init_event& into) {
-  auto& out = into.config;
-  constexpr auto any = field_reader::any;
-  constexpr auto unlimited = field_reader::unlimited;
-  auto at = [&](std::string_view name) { return field_reader::find(config, {name}); };
+  config_reader read{{in, config}};
+  go_through(into.config, read);
+  in.seed(read.at("seed"), into.seed);
+  in.boolean(read.at("unit_responses"), into.unit_responses);
+  in.boolean(read.at("listen_at_turn_end"), into.listen_at_turn_end);
+  in.boolean(read.at("transcribe_input"), into.transcribe_input);
+  fixed(in, read.at("chunk_ms"), unit_ms);
+  fixed(in, read.at("sample_rate"), input_rate);
+}
 
-  in.number(at("length_penalty"), 0.1, 5.0, out.sampling.length_penalty);
-  in.integer(at("force_listen_count"), 0, 100, out.force_listen_count);
-  in.integer(at("max_new_speak_tokens_per_chunk"), 1, 100, out.max_new_speak_tokens_per_chunk);
-  in.number(at("temperature"), 0, 2, out.sampling.temperature);
-  in.integer(at("top_k"), 0, any, out.sampling.top_k);
-  in.number(at("top_p"), 0, 1, out.sampling.top_p);
-  choice(in, at("decode_mode"), decode_modes, out.sampling.greedy);
-  in.number(at("text_repetition_penalty"), 1, unlimited, out.sampling.repetition_penalty);
-  in.integer(at("text_repetition_window_size"), 1, any, out.sampling.repetition_window);
-  in.number(at("listen_prob_scale"), 0, unlimited, out.listen_prob_scale);
-  in.integer(at("listen_top_k"), 0, any, out.listen_top_k);
-  in.number(at("tts_temperature"), 0, 2, out.tts_temperature);
-  in.boolean(at("generate_audio"), out.generate_audio);
-  choice(in, at("sliding_window_mode"), window_modes, out.window);
-  in.integer(at("basic_window_high_tokens"), 1, any, out.window_high_tokens);
-  in.integer(at("basic_window_low_tokens"), 1, any, out.window_low_tokens);
-  if (out.window_high_tokens && out.window_low_tokens && *out.window_low_tokens > *out.window_high_tokens)
-    in.fail(error_code::invalid_payload, at("basic_window_low_tokens").path, "above basic_window_high_tokens");
-  in.seed(at("seed"), into.seed);
-  in.boolean(at("unit_responses"), into.unit_responses);
-  in.boolean(at("listen_at_turn_end"), into.listen_at_turn_end);
-  in.boolean(at("transcribe_input"), into.transcribe_input);
-  fixed(in, at("chunk_ms"), unit_ms);
-  fixed(in, at("sample_rate"), input_rate);
+void check_duplex_config(field_reader& in, const conversation::duplex_options& config) {
+  config_checker check{{in, "payload.config."}};
+  go_through(config, check);
 }
 
 } // namespace parley::protocol

@@ -9,4 +9,7 @@ namespace parley::protocol {
 /// them unchanged. Errors are recorded in `in`.
 void read_duplex_config(field_reader& in, const field& config, init_event& into);
 
+/// Refuses what that would, of options that never were text.
+void check_duplex_config(field_reader& in, const conversation::duplex_options& config);
+
 } // namespace parley::protocol

@@ -1,5 +1,6 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/duplex_config_codec.hpp"
+#include "protocol/codec/media_check.hpp"
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/media/picture.hpp"
@@ -11,13 +12,16 @@ namespace {
 constexpr std::string_view default_prompt = "You are a helpful assistant.";
 constexpr std::size_t max_prompt_bytes = 32'768;
 
+void refuse_prompt(field_reader& in, std::string_view path, std::size_t bytes) {
+  in.fail(error_code::invalid_payload, path,
+          std::to_string(bytes) + " bytes, at most " + std::to_string(max_prompt_bytes) + " are allowed");
+}
+
 std::string read_prompt(field_reader& in, const field& from) {
   std::string scratch;
   if (!from.at.is(json::kind::string)) return std::string(in.required_text(from, scratch)); // says what is wrong
   if (auto out = json::unescape(from.at, max_prompt_bytes)) return *std::move(out);
-  in.fail(error_code::invalid_payload, from.path,
-          std::to_string(from.at.raw().size()) + " bytes, at most " + std::to_string(max_prompt_bytes) +
-              " are allowed");
+  refuse_prompt(in, from.path, from.at.raw().size());
   return {};
 }
 
@@ -90,6 +94,25 @@ result<init_event> decode_session_init(const envelope& from, std::optional<mode>
   if (schema_work) *schema_work = in.schema_work();
   if (in.failed()) return in.failure();
   return out;
+}
+
+result<init_event> checked(init_event from, mode kind) {
+  field_reader in;
+  if (from.system_prompt.size() > max_prompt_bytes)
+    refuse_prompt(in, "payload.system_prompt", from.system_prompt.size());
+  if (kind == mode::chat) {
+    check_tools(in, "payload.tools", from.offer);
+  } else {
+    if (!from.has_system_prompt) from.system_prompt = default_prompt;
+    check_duplex_config(in, from.config);
+    in.check_integer("payload.max_slice_nums", 1, max_slices, from.max_slice_nums);
+    check_sound(in, "payload.voice.ref_audio_base64", from.voice, voice_seconds);
+    if (!from.tts_voice) from.tts_voice = from.voice;
+    if (from.tts_voice != from.voice)
+      check_sound(in, "payload.voice.tts_ref_audio_base64", from.tts_voice, voice_seconds);
+  }
+  if (in.failed()) return in.failure();
+  return from;
 }
 
 result<init_event> decode_session_update(const envelope& from, mode kind) {

@@ -23,6 +23,24 @@ bool is_tool_name(std::string_view name) {
   });
 }
 
+void check_name(field_reader& in, std::string_view path, std::string_view name) {
+  if (!is_tool_name(name)) in.fail(error_code::invalid_payload, path, "not 1 to 64 of A-Z, a-z, 0-9, _ and -");
+}
+
+bool refuses_tools(field_reader& in, std::string_view path, std::size_t count, std::size_t bytes) {
+  if (count <= max_tools && bytes <= max_tools_bytes) return false;
+  in.fail(error_code::invalid_payload, path, "more than 128 tools or 64 KiB");
+  return true;
+}
+
+void check_count_of_calls(field_reader& in, std::string_view path, std::size_t count) {
+  if (count > max_calls) in.fail(error_code::invalid_payload, path, "more than 128 calls");
+}
+
+void check_required(field_reader& in, std::string_view path, const conversation::turn_request& of) {
+  if (of.tool_required && of.tools.empty()) in.fail(error_code::invalid_payload, path, "there are no tools");
+}
+
 field list_item(const field& list, json::value at, std::size_t index) {
   return {at, list.path + "[" + std::to_string(index) + "]"};
 }
@@ -123,7 +141,7 @@ conversation::tool read_tool(field_reader& in, const field& from) {
   const auto name = in.require(function, {"name"});
   if (in.failed()) return out;
   out.name = in.required_text(name, scratch);
-  if (!is_tool_name(out.name)) in.fail(error_code::invalid_payload, name.path, "not 1 to 64 of A-Z, a-z, 0-9, _ and -");
+  check_name(in, name.path, out.name);
   in.text(field_reader::find(function, {"description"}), scratch);
   const auto parameters = in.object(field_reader::find(function, {"parameters"}));
   check_parameters(in, parameters);
@@ -142,10 +160,7 @@ std::vector<conversation::tool> read_tool_list(field_reader& in, const field& to
     return out;
   }
   const auto all = json::elements(tools.at, max_tools + 1);
-  if (all.size() > max_tools || tools.at.raw().size() > max_tools_bytes) {
-    in.fail(error_code::invalid_payload, tools.path, "more than 128 tools or 64 KiB");
-    return out;
-  }
+  if (refuses_tools(in, tools.path, all.size(), tools.at.raw().size())) return out;
   for (std::size_t i = 0; i < all.size() && !in.failed(); ++i)
     out.push_back(read_tool(in, list_item(tools, all[i], i)));
   return out;
@@ -195,7 +210,22 @@ void read_tools(field_reader& in, const field& tools, const field& choice, conve
   if (chosen.mode == tool_choice::how::none) out.tools.clear();
   out.tool_required = chosen.mode == tool_choice::how::required;
   out.tool_name = std::move(chosen.name);
-  if (out.tool_required && out.tools.empty()) in.fail(error_code::invalid_payload, choice.path, "there are no tools");
+  check_required(in, choice.path, out);
+}
+
+void check_tools(field_reader& in, const std::string& path, const conversation::turn_request& of) {
+  std::size_t bytes = 0;
+  for (const auto& each : of.tools) bytes += std::max(each.signature.size(), each.parameters.size());
+  if (refuses_tools(in, path, of.tools.size(), bytes)) return;
+  for (std::size_t i = 0; i < of.tools.size(); ++i)
+    check_name(in, path + "[" + std::to_string(i) + "].name", of.tools[i].name);
+  if (!of.tool_name.empty() && !has(of.tools, of.tool_name))
+    in.fail(error_code::invalid_payload, "input.tool_choice.name", "none of the tools");
+  check_required(in, "input.tool_choice", of);
+}
+
+void check_tool_calls(field_reader& in, const std::string& path, const std::vector<conversation::tool_call>& calls) {
+  check_count_of_calls(in, path, calls.size());
 }
 
 std::string read_call_id(field_reader& in, const field& from) {
@@ -213,7 +243,7 @@ std::vector<conversation::tool_call> read_tool_calls(field_reader& in, const fie
     return out;
   }
   const auto all = json::elements(from.at, max_calls + 1);
-  if (all.size() > max_calls) in.fail(error_code::invalid_payload, from.path, "more than 128 calls");
+  check_count_of_calls(in, from.path, all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto call = list_item(from, all[i], i);
     if (in.required_object(call); in.failed()) return out;

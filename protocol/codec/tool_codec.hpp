@@ -31,6 +31,10 @@ tool_choice read_tool_choice(field_reader& in, const field& choice, const std::v
 /// Both of a chat request. What requires a call requires tools.
 void read_tools(field_reader& in, const field& tools, const field& choice, conversation::turn_request& out);
 
+/// Refuses what these would, of tools that never were text.
+void check_tools(field_reader& in, const std::string& path, const conversation::turn_request& of);
+void check_tool_calls(field_reader& in, const std::string& path, const std::vector<conversation::tool_call>& calls);
+
 /// Reads `tool_calls` of an assistant's message; absent = none.
 std::vector<conversation::tool_call> read_tool_calls(field_reader& in, const field& from);
 

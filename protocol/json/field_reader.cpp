@@ -136,6 +136,17 @@ std::optional<int> field_reader::read_integer(const field& from, int least, int 
   return {};
 }
 
+void field_reader::check_integer(std::string_view path, int least, int most, std::int64_t value) {
+  if (value >= least && value <= most) return;
+  fail(error_code::invalid_payload, path,
+       outside(std::to_string(value), std::to_string(least), most == any ? "" : std::to_string(most)));
+}
+
+void field_reader::check_number(std::string_view path, double least, double most, double value) {
+  if (value >= least && value <= most) return;
+  fail(error_code::invalid_payload, path, outside(show(value), show(least), most == unlimited ? "" : show(most)));
+}
+
 std::optional<double> field_reader::read_number(const field& from, double least, double most) {
   if (!from.at.given()) return {};
   auto read = json::to_double(from.at);

@@ -80,6 +80,10 @@ public:
     if (auto read = read_number(from, least, most)) into = *read;
   }
 
+  // The same for a number that never was text.
+  void check_integer(std::string_view path, int least, int most, std::int64_t value);
+  void check_number(std::string_view path, double least, double most, double value);
+
   /// Any 64-bit integer, signed or unsigned; negative ones wrap.
   void seed(const field& from, std::optional<std::uint64_t>& into);
 

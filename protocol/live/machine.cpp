@@ -17,8 +17,6 @@ using realtime::fault;
 using std::chrono::milliseconds;
 
 constexpr std::size_t most_event_id = 512; ///< a longer `event_id` is not repeated
-constexpr milliseconds silence_after{300};
-constexpr milliseconds silence_step{100};
 constexpr milliseconds usage_every = std::chrono::seconds(60);
 constexpr int pause_in_barge_in_ms = 300;
 constexpr std::size_t most_remarks = 8;
@@ -30,7 +28,8 @@ constexpr std::string_view channel_events[] = {"session.instructions.appended", 
 
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      budget_(terms_.owner), finder_(realtime::make_detector(terms_.detection)), feed_(terms_.backlog_units) {}
+      budget_(terms_.owner), finder_(realtime::make_detector(terms_.detection)),
+      inner_(inner_effects_, terms_.backlog_units) {}
 
 realtime::effects machine::start(time_point now) {
   now_ = now;
@@ -156,7 +155,7 @@ machine::complaint machine::handle(context_append& event) {
       return fault{"rate_limit_exceeded", "Too much commentary waits to be said.", "", "rate_limit_error"};
     remarks_.push_back({std::move(event.content), now_});
   } else {
-    if (!inner_.is(mode::audio) || !feed_.tell(conversation::role::system, event.content)) stale_since_ = now_;
+    if (!inner_.is_duplex() || !inner_.tell(conversation::role::system, event.content)) stale_since_ = now_;
     remember(realtime::item_role::system, realtime::item_part::kind::input_text, std::move(event.content));
   }
   answer(channel_events[static_cast<std::size_t>(event.to)], [&](auto& out) {
@@ -189,7 +188,7 @@ machine::complaint machine::handle(audio_append& event) {
     return why;
   }
   if (muted_) std::fill(samples.begin(), samples.end(), 0.0f);
-  last_input_ = now_;
+  silence_.heard(now_);
   listen(samples);
   return std::nullopt;
 }
@@ -201,7 +200,7 @@ void machine::listen(std::span<const float> samples) {
       rules.onset = {static_cast<int>(terms_.barge_in.count()), pause_in_barge_in_ms};
     const auto found = finder_.feed(samples, rules);
     if (terms_.transcribes) turn_.hear(samples.first(found.used), found.edge, finder_);
-    if (feed_.hear(samples.first(found.used)) > 0 && !std::exchange(overflow_told_, true))
+    if (inner_.hear(samples.first(found.used)))
       inform("input_audio_dropped", "More than a minute of sound waits; the oldest is dropped.");
     samples = samples.subspan(found.used);
     if (found.edge) on_edge(*found.edge);
@@ -221,21 +220,21 @@ void machine::on_edge(const realtime::turn_edge& edge) {
 void machine::end_turn() {
   remember(realtime::item_role::user, realtime::item_part::kind::input_audio, "");
   if (!terms_.transcribes || !started_) return;
-  transcripts_.emplace(++last_transcript_, written_turn{turn_began_ms_, ms_at(now_)});
-  inner_effects_.emplace_back(realtime::transcribe{{last_transcript_, turn_.take()}});
+  inner_effects_.emplace_back(
+      realtime::transcribe{transcripts_.ask(turn_.take(), written_turn{turn_began_ms_, ms_at(now_)})});
 }
 
 realtime::effects machine::on_transcript(const transcript& heard, time_point now) {
   now_ = now;
-  const auto asked = transcripts_.extract(heard.number);
-  if (ended_ || asked.empty()) return {};
+  const auto asked = transcripts_.answered(heard.number);
+  if (ended_ || !asked) return {};
   if (heard.result != transcript_result::completed) {
     note_it(realtime::note::what::error, std::string(code_of(heard.result)));
   } else if (!heard.text.empty()) {
     out_.event("session.input_transcript.delta", [&](auto& event) {
       event.text("delta", heard.text);
-      event.integer("start_ms", asked.mapped().start_ms);
-      event.integer("end_ms", asked.mapped().end_ms);
+      event.integer("start_ms", asked->start_ms);
+      event.integer("end_ms", asked->end_ms);
     });
   }
   return take();
@@ -245,31 +244,25 @@ realtime::effects machine::on_transcript(const transcript& heard, time_point now
 void machine::cut() {
   begun_->speech.cut();
   if (side_turn_) {
-    if (inner_.is(mode::chat)) close_inner();
+    if (inner_.is_chat()) inner_.close();
     side_turn_.reset();
     stale_since_ = now_;
-  } else if (!engine_response_.empty()) {
-    engine_response_cut_ = std::exchange(engine_response_, {});
-    feed_.force_listen();
+  } else if (inner_.speaks()) {
+    inner_.cut();
   }
   remember_speech();
 }
 
 /// A client that sends nothing in the middle of a turn, or while the model speaks, is silent.
 void machine::fill_silence() {
-  last_input_ = now_ - silence_after + silence_step;
-  listen(std::vector<float>(realtime::samples_per_ms * static_cast<std::size_t>(silence_step.count())));
-}
-
-/// The time in which a client that sent nothing was not missed is over.
-void machine::listen_from_now() {
-  if (last_input_) last_input_ = std::max(*last_input_, now_ - silence_after + silence_step);
+  silence_.fill(now_);
+  listen(std::vector<float>(realtime::samples_per_ms * static_cast<std::size_t>(guest::silence::step.count())));
 }
 
 // ---- what the model says
 
 bool machine::speaking() const {
-  return side_turn_ || !engine_response_.empty() || (begun_ && begun_->speech.playing(now_));
+  return side_turn_ || inner_.speaks() || (begun_ && begun_->speech.playing(now_));
 }
 
 /// Sends what is due.
@@ -321,25 +314,24 @@ realtime::effects machine::tick(time_point now) {
     started_ ? close_session("expired", 1001) : end(1001, "session_expired");
     return take();
   }
-  if (inner_.give_up && now >= *inner_.give_up) lose_inner();
+  if (const auto due = inner_.give_up(); due && now >= *due) lose_inner();
   if (const auto due = silence_due(); due && now >= *due) fill_silence();
   if (next_usage_ && now >= *next_usage_) send_usage();
   settle();
   return take();
 }
 
-std::optional<machine::time_point> machine::silence_due() const {
-  if (!last_input_ || !(finder_.in_turn() || speaking())) return std::nullopt;
-  return *last_input_ + silence_after;
+std::optional<time_point> machine::silence_due() const {
+  return finder_.in_turn() || speaking() ? silence_.due() : std::nullopt;
 }
 
-std::optional<machine::time_point> machine::next_deadline() const {
+std::optional<time_point> machine::next_deadline() const {
   if (ended_) return std::nullopt;
   auto first = origin_.accepted + terms_.longest;
   const auto consider = [&](std::optional<time_point> due) {
     if (due) first = std::min(first, *due);
   };
-  consider(inner_.give_up);
+  consider(inner_.give_up());
   consider(silence_due());
   consider(next_usage_);
   if (begun_) {
@@ -389,7 +381,7 @@ void machine::close_session(std::string_view reason, std::uint16_t code) {
 void machine::end(std::uint16_t code, std::string reason) {
   if (std::exchange(ended_, true)) return;
   end_ = realtime::end_client{code, std::move(reason)};
-  close_inner();
+  inner_.close();
 }
 
 realtime::effects machine::take() {

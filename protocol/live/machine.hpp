@@ -1,8 +1,10 @@
 #pragma once
 
-#include "protocol/codec/server_glance.hpp"
 #include "protocol/events.hpp"
 #include "protocol/flood_guard.hpp"
+#include "protocol/guest/session.hpp"
+#include "protocol/guest/silence.hpp"
+#include "protocol/guest/transcripts.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/live/client_event.hpp"
 #include "protocol/live/paced_speech.hpp"
@@ -10,17 +12,16 @@
 #include "protocol/realtime/adapter.hpp"
 #include "protocol/realtime/budget.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
-#include "protocol/realtime/duplex_feed.hpp"
 #include "protocol/realtime/outgoing.hpp"
 #include "protocol/realtime/turn_sound.hpp"
 #include "protocol/realtime/voice_activity.hpp"
 #include "protocol/realtime/voice_map.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,18 +41,17 @@ struct machine_terms {
   std::shared_ptr<const realtime::voice_map> voices{}; ///< null = the default voice has all names
   realtime::voice_detection detection = realtime::voice_detection::loudness;
   std::shared_ptr<realtime::owner_budget> owner{}; ///< null = the connection shares its budget with no other
-  std::function<bool(std::chrono::steady_clock::time_point)>
-      may_start{}; ///< whether its owner may start one more session; null = always
+  std::function<bool(time_point)> may_start{};     ///< whether its owner may start one more session; null = always
 };
 
 /// What is known when a client connects.
 struct origin {
-  std::chrono::steady_clock::time_point accepted;
+  time_point accepted;
   std::int64_t accepted_unix_s = 0;
   std::string session{}; ///< JSON of a session of the Realtime API: instructions and voice where the client names none
 };
 
-/// The server's side of OpenAI's Live API, in front of sessions of Parley's own protocol: one duplex session, whose
+/// The server's side of OpenAI's Live API, as the guest of sessions: one duplex session, whose
 /// words are sent no faster than they are played, and a chat turn for what the client wants said. docs/openai.md says
 /// what is served.
 class machine final : public realtime::adapter {
@@ -60,7 +60,7 @@ public:
 
   realtime::effects start(time_point now) override;
   realtime::effects on_frame(std::string_view frame, time_point now) override;
-  realtime::effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override;
+  realtime::effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) override;
   realtime::effects on_inner_closed(std::uint64_t number, time_point now) override;
   realtime::effects on_transcript(const transcript& heard, time_point now) override;
   realtime::effects on_drain(time_point now) override;
@@ -78,14 +78,6 @@ private:
     paced_speech speech;
   };
 
-  struct inner_session {
-    std::uint64_t number = 0; ///< 0 = none
-    mode kind = mode::chat;
-    std::optional<time_point> give_up{}; ///< when it has waited long enough for a slot; none = it is ready
-
-    bool is(mode which) const { return number != 0 && kind == which; }
-  };
-
   /// What the client wants said.
   struct remark {
     std::string content;
@@ -94,8 +86,8 @@ private:
 
   /// A chat turn that says it.
   struct side_turn {
-    std::shared_ptr<const realtime::chat_turn> asks; ///< null once it was sent
-    bool made = false;                               ///< what is left is to play it
+    std::shared_ptr<const guest::deferred_turn> asks; ///< null once it was sent
+    bool made = false;                                ///< what is left is to play it
   };
 
   using complaint = std::optional<realtime::fault>;
@@ -124,7 +116,6 @@ private:
   void end_turn();
   void cut();
   void fill_silence();
-  void listen_from_now();
 
   // what the model says
   bool speaking() const;
@@ -136,17 +127,26 @@ private:
 
   // inner sessions
   bool may_open();
-  void open(mode kind, const std::string& init);
+  void open(mode kind, init_event init);
   void open_duplex();
-  void close_inner(bool unused = false);
-  void send_inner(std::string frame);
   void lose_inner();
   void on_created();
-  void on_chat(server_message& said);
-  void on_duplex(const server_message& said);
+  void on_chat(const session_created& event);
+  void on_chat(const output_delta& said);
+  void on_chat(const response_done& event);
+  void on_chat(const error_event&) { lose_side_turn(); }
+  void on_chat(const session_closed&) { lose_side_turn(); }
+  void on_chat(const auto&) {}
+  void on_duplex(const output_delta& said);
+  void on_duplex(const error_event& event);
+  void on_duplex(const session_closed&) { lose_inner(); }
+  void on_duplex(const auto&) {}
   void begin_side_turn();
+  void lose_side_turn() {
+    if (side_turn_) lose_inner();
+  }
   void end_side_turn();
-  std::string duplex_init() const;
+  init_event duplex_init() const;
 
   std::optional<time_point> silence_due() const;
   std::optional<time_point> remark_due() const;
@@ -184,20 +184,14 @@ private:
   struct written_turn {
     std::int64_t start_ms = 0, end_ms = 0;
   };
-  std::map<std::uint64_t, written_turn> transcripts_; ///< turns that are being written down
-  std::uint64_t last_transcript_ = 0;
-  realtime::duplex_feed feed_;
-  std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
+  guest::transcripts<written_turn> transcripts_;
+  guest::silence silence_;
   bool muted_ = false;
-  bool overflow_told_ = false;
 
   std::string said_; ///< of this utterance, as far as it was sent
   realtime::item_list history_{most_history};
 
-  inner_session inner_;
-  std::uint64_t last_inner_ = 0;
-  std::string engine_response_;           ///< what the duplex session is saying
-  std::string engine_response_cut_;       ///< what it said when it was cut: the rest is dropped
+  guest::session<realtime::effects> inner_;
   std::optional<time_point> stale_since_; ///< the conversation has what the duplex session has not heard
   std::optional<time_point> retry_at_;    ///< after an inner session was lost
   std::optional<time_point> opens_at_;    ///< when the session that is wanted may be opened

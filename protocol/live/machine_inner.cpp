@@ -1,4 +1,4 @@
-#include "protocol/codec/client_side.hpp"
+#include "protocol/guest/heard.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/live/machine.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
@@ -27,72 +27,52 @@ bool machine::may_open() {
   return !opens_at_;
 }
 
-void machine::open(mode kind, const std::string& init) {
-  inner_ = {++last_inner_, kind, now_ + terms_.slot_wait};
-  inner_effects_.emplace_back(realtime::open_inner{inner_.number, kind});
-  send_inner(init);
+void machine::open(mode kind, init_event init) {
+  inner_.open(kind, std::move(init), now_ + terms_.slot_wait);
 }
 
 void machine::open_duplex() {
   open(mode::audio, duplex_init());
   stale_since_.reset();
-  feed_.begin();
 }
 
-void machine::send_inner(std::string frame) {
-  inner_effects_.emplace_back(realtime::to_inner{inner_.number, std::move(frame)});
-}
-
-/// `unused`: it did not get what it was opened for, because the client changed its mind.
-void machine::close_inner(bool unused) {
-  if (inner_.number == 0) return;
-  send_inner(encode_close("user_stop"));
-  inner_effects_.emplace_back(realtime::drop_inner{inner_.number, unused});
-  inner_ = {};
-  engine_response_.clear();
-}
-
-std::string machine::duplex_init() const {
-  std::string prompt = begun_->config.instructions;
+init_event machine::duplex_init() const {
+  init_event out;
+  out.system_prompt = begun_->config.instructions;
   if (const auto history = realtime::in_words(history_, history_bytes); !history.empty())
-    prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
-  std::string out = R"({"type":"session.init","payload":{)";
-  // Of the name that the client chose; empty = the server's own.
-  const auto voice = realtime::voice_named(terms_.voices.get(), begun_->config.voice_name);
-  if (!voice.empty()) out.append(R"("voice":{"ref_audio_base64":")").append(voice) += R"("},)";
-  if (!prompt.empty()) {
-    out += R"("system_prompt":)";
-    json::append_string(prompt, out);
-    out += ',';
-  }
-  return out + R"("config":{"force_listen_count":0}}})";
+    out.system_prompt += (out.system_prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
+  out.has_system_prompt = !out.system_prompt.empty();
+  // Of the name that the client chose; null = the server's own.
+  out.voice = realtime::voice_named(terms_.voices.get(), begun_->config.voice_name);
+  out.config.force_listen_count = 0;
+  return out;
 }
 
-realtime::effects machine::on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) {
+realtime::effects machine::on_inner_event(std::uint64_t number, const server_event& event, time_point now) {
   now_ = now;
-  if (ended_ || number != inner_.number) return {};
-  if (auto said = read_server_message(frame)) {
-    if (said->type == server_event_type::created) {
-      if (!inner_.give_up) return {}; // a session begins once
-      on_created();
-    }
-    if (said->kv_cache_length) context_tokens_used_ = *said->kv_cache_length;
-    inner_.is(mode::chat) ? on_chat(*said) : on_duplex(*said);
+  if (ended_ || !inner_.heeds(number)) return {};
+  if (std::holds_alternative<session_created>(event)) {
+    if (!inner_.begin()) return {};
+    on_created();
   }
+  if (const auto tokens = guest::context_in(event)) context_tokens_used_ = *tokens;
+  if (inner_.is_chat())
+    std::visit([this](const auto& each) { on_chat(each); }, event);
+  else
+    std::visit([this](const auto& each) { on_duplex(each); }, event);
   settle();
   return take();
 }
 
 realtime::effects machine::on_inner_closed(std::uint64_t number, time_point now) {
   now_ = now;
-  if (ended_ || number != inner_.number) return {};
+  if (ended_ || !inner_.heeds(number)) return {};
   lose_inner();
   settle();
   return take();
 }
 
 void machine::on_created() {
-  inner_.give_up.reset();
   if (started_) return;
   started_ = now_;
   next_usage_ = now_ + std::chrono::seconds(60);
@@ -107,8 +87,8 @@ void machine::on_created() {
 
 /// The inner session is of no use any more. Before the client was told of it, that is the end.
 void machine::lose_inner() {
-  const bool waited = inner_.give_up.has_value();
-  close_inner();
+  const bool waited = inner_.waits();
+  inner_.close();
   if (!started_) {
     event_id_ = start_event_id_;
     refuse_event({"server_busy", "There is no slot for this session.", "", "server_error"});
@@ -126,68 +106,59 @@ void machine::end_side_turn() {
   if (side_turn_) side_turn_->made = true;
 }
 
-void machine::on_chat(server_message& said) {
-  if (!side_turn_) return;
-  switch (said.type) {
-  case server_event_type::created:
-    inner_effects_.emplace_back(realtime::turn_to_inner{inner_.number, std::exchange(side_turn_->asks, nullptr)});
-    break;
-  case server_event_type::spoken:
-    if (!said.text.empty()) begun_->speech.say(said.text);
-    begun_->speech.sound(said.audio, false);
-    break;
-  case server_event_type::response_done:
-    close_inner();
-    end_side_turn();
-    break;
-  case server_event_type::error:
-  case server_event_type::closed: lose_inner(); break;
-  default: break;
-  }
+void machine::on_chat(const session_created&) {
+  if (side_turn_) inner_.ask(std::exchange(side_turn_->asks, nullptr));
 }
 
-void machine::on_duplex(const server_message& said) {
-  if (said.answers_unit) feed_.answered();
-  switch (said.type) {
-  case server_event_type::listen:
-    if (!engine_response_.empty()) begun_->speech.end();
-    engine_response_.clear();
-    break;
-  case server_event_type::spoken: {
-    if (said.response_id == engine_response_cut_) break;
-    const bool empty = said.text.empty() && said.audio.empty();
-    if (empty && engine_response_.empty()) break;
-    if (!speaking()) begin_speech();
-    engine_response_ = said.response_id;
-    if (!said.text.empty()) begun_->speech.say(said.text);
-    begun_->speech.sound(said.audio, true);
-    if (!said.end_of_turn) break;
-    begun_->speech.end();
-    engine_response_.clear();
-    break;
+void machine::on_chat(const output_delta& said) {
+  if (!side_turn_ || said.kind == output_kind::listen) return;
+  begun_->speech.say(guest::words_in(said));
+  begun_->speech.sound(guest::samples_in(guest::sound_in(said)), false);
+}
+
+void machine::on_chat(const response_done&) {
+  if (!side_turn_) return;
+  inner_.close();
+  end_side_turn();
+}
+
+void machine::on_duplex(const output_delta& said) {
+  if (guest::answers_unit(said)) inner_.answered();
+  if (said.kind == output_kind::listen) {
+    if (inner_.speaks()) begun_->speech.end();
+    return inner_.falls_silent();
   }
-  case server_event_type::error:
-    if (inner_.give_up)
-      lose_inner();
-    else if (feed_.telling()) // a unit was lost, and it goes on; but what it was told may be lost, too
-      stale_since_ = now_;
-    break;
-  case server_event_type::closed: lose_inner(); break;
-  default: break;
-  }
+  if (inner_.was_cut(said.response_id)) return;
+  const auto words = guest::words_in(said);
+  const auto sound = guest::sound_in(said);
+  if (words.empty() && !sound && !inner_.speaks()) return;
+  if (!speaking()) begin_speech();
+  inner_.speaks(said.response_id);
+  begun_->speech.say(words);
+  begun_->speech.sound(guest::samples_in(sound), true);
+  if (!said.end_of_turn) return;
+  begun_->speech.end();
+  inner_.falls_silent();
+}
+
+void machine::on_duplex(const error_event&) {
+  if (inner_.waits())
+    lose_inner();
+  else if (inner_.telling()) // a unit was lost, and it goes on; but what it was told may be lost, too
+    stale_since_ = now_;
 }
 
 /// The model has heard enough, whatever the voice detector thinks: who speaks from now on interrupts it.
 void machine::begin_speech() {
   if (finder_.in_turn()) end_turn();
   finder_.give_up();
-  listen_from_now();
+  silence_.forgive(now_);
 }
 
 /// Asks chat to say what the client wants said.
 void machine::begin_side_turn() {
   retry_at_.reset();
-  close_inner();
+  inner_.close();
   begin_speech();
   realtime::response_request request;
   request.instructions = begun_->config.instructions;
@@ -201,10 +172,10 @@ void machine::begin_side_turn() {
   note_it(realtime::note::what::side_turn);
   side_turn_ = side_turn{std::make_shared<const realtime::chat_turn>(std::move(request), std::move(context),
                                                                      terms_.voices, begun_->config.voice_name)};
-  open(mode::chat, R"({"type":"session.init","payload":{}})");
+  open(mode::chat, {});
 }
 
-std::optional<machine::time_point> machine::remark_due() const {
+std::optional<time_point> machine::remark_due() const {
   if (remarks_.empty() || speaking() || !started_) return std::nullopt;
   const auto& came = remarks_.front().came;
   const auto due = std::max(retry_at_.value_or(came), finder_.in_turn() ? came + most_patience : came);
@@ -212,10 +183,10 @@ std::optional<machine::time_point> machine::remark_due() const {
 }
 
 /// When the duplex session is to be opened again.
-std::optional<machine::time_point> machine::reopening_due() const {
+std::optional<time_point> machine::reopening_due() const {
   if (!started_ || side_turn_) return std::nullopt;
   auto due = retry_at_.value_or(*started_);
-  if (inner_.number != 0) {
+  if (inner_.is_open()) {
     if (!stale_since_ || !quiet()) return std::nullopt;
     due = *stale_since_ + settled_after;
   }
@@ -242,14 +213,14 @@ void machine::settle() {
   }
   if (const auto due = remark_due(); due && now_ >= *due && may_open()) begin_side_turn();
   if (const auto due = reopening_due(); due && now_ >= *due && may_open()) {
-    close_inner();
+    inner_.close();
     retry_at_.reset();
     open_duplex();
   }
-  if (!inner_.is(mode::audio))
-    feed_.keep_last(preroll_samples);
-  else if (!inner_.give_up)
-    while (auto frame = feed_.next(!engine_response_.empty())) send_inner(std::move(*frame));
+  if (!inner_.is_duplex())
+    inner_.keep_last(preroll_samples);
+  else if (inner_.ready())
+    inner_.feed(inner_.speaks());
 }
 
 } // namespace parley::protocol::live

@@ -102,7 +102,7 @@ void paced_speech::cut() {
   from_model_ = resampler(realtime::model_output_rate, rate_);
 }
 
-std::optional<paced_speech::time_point> paced_speech::due() const {
+std::optional<time_point> paced_speech::due() const {
   if (samples_.size() < frame_size_) return std::nullopt;
   return last_end_.value_or(time_point::min());
 }

@@ -2,6 +2,7 @@
 
 #include "protocol/media/resampler.hpp"
 #include "protocol/realtime/sound.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -17,7 +18,6 @@ namespace parley::protocol::live {
 /// each sent when the one before it begins to play, with the words that are spoken in it. Time is an argument.
 class paced_speech {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds frame{200};
 
   explicit paced_speech(realtime::sound_format format);

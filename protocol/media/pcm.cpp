@@ -88,13 +88,32 @@ result<std::size_t> count_samples(std::size_t bytes, sample_range allowed, std::
   if (bytes % sizeof(float) != 0)
     return invalid(field, std::to_string(bytes) + " bytes are no multiple of 4, as float32 samples are");
   auto count = bytes / sizeof(float);
-  if (count < allowed.least || count > allowed.most)
-    return invalid(field, std::to_string(count) + " samples, outside " + std::to_string(allowed.least) + ".." +
-                              std::to_string(allowed.most));
+  if (const auto why = judge_count(count, allowed)) return invalid(field, *why);
   return count;
 }
 
+float clamped_sample(float x) {
+  return std::isnan(x) ? 0.0f : std::clamp(x, -1.0f, 1.0f);
+}
+
 } // namespace
+
+std::optional<std::string> judge_count(std::size_t samples, sample_range allowed) {
+  if (samples >= allowed.least && samples <= allowed.most) return std::nullopt;
+  return std::to_string(samples) + " samples, outside " + std::to_string(allowed.least) + ".." +
+         std::to_string(allowed.most);
+}
+
+pcm clamped(pcm sound) {
+  if (!sound || within_unit(sound->data(), sound->size())) return sound;
+  return clamped(std::vector<float>(*sound));
+}
+
+pcm clamped(std::vector<float>&& samples) {
+  if (!within_unit(samples.data(), samples.size()))
+    std::transform(samples.begin(), samples.end(), samples.begin(), clamped_sample);
+  return std::make_shared<const std::vector<float>>(std::move(samples));
+}
 
 result<pcm> decode_samples(std::string_view base64_text, sample_range allowed, std::string_view field) {
   if (const auto lines = base64::joined(base64_text)) return decode_samples(*lines, allowed, field);
@@ -137,8 +156,7 @@ void append_samples(std::span<const float> samples, std::string& out) {
     auto part = samples.first(std::min(block_samples, samples.size()));
     samples = samples.subspan(part.size());
     if (!within_unit(part.data(), part.size())) {
-      std::transform(part.begin(), part.end(), work.begin(),
-                     [](float x) { return std::isnan(x) ? 0.0f : std::clamp(x, -1.0f, 1.0f); });
+      std::transform(part.begin(), part.end(), work.begin(), clamped_sample);
       part = std::span(work).first(part.size());
     }
     base64::append(std::as_bytes(part), out);

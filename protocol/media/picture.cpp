@@ -43,6 +43,24 @@ std::string refusal_of(base::file_kind kind, picture_kinds taken) {
   return out + (taken == picture_kinds::jpeg ? ", not a JPEG file" : "; JPEG, PNG and WebP are read");
 }
 
+std::string judge_size(std::size_t bytes) {
+  if (bytes <= max_image_bytes) return {};
+  return std::to_string(bytes) + " bytes, at most " + std::to_string(max_image_bytes) + " are allowed";
+}
+
+/// By its kind and, of a JPEG file, its header.
+std::string judge_content(std::string_view file, base::file_kind kind, picture_kinds taken) {
+  if (kind == base::file_kind::unknown)
+    return taken == picture_kinds::jpeg ? "not a JPEG file" : "neither a JPEG, a PNG nor a WebP file";
+  if (kind != base::file_kind::jpeg) return {};
+  const auto size = read_jpeg_size(file);
+  if (!size) return "a JPEG file without a frame header";
+  if (size->width >= 1 && size->height >= 1 && size->width <= max_image_side && size->height <= max_image_side)
+    return {};
+  return std::to_string(size->width) + "x" + std::to_string(size->height) + " pixels, outside 1.." +
+         std::to_string(max_image_side) + " a side";
+}
+
 } // namespace
 
 std::optional<jpeg_size> read_jpeg_size(std::string_view file) {
@@ -76,20 +94,19 @@ result<image_file> decode_image(std::string_view base64_text, std::string_view f
   if (!bytes) return invalid(field, base64::fault(text));
   const auto kind = kind_of(text);
   if (auto why = refusal_of(kind, taken); !why.empty()) return invalid(field, why);
-  if (*bytes > max_image_bytes)
-    return invalid(field,
-                   std::to_string(*bytes) + " bytes, at most " + std::to_string(max_image_bytes) + " are allowed");
+  if (auto why = judge_size(*bytes); !why.empty()) return invalid(field, why);
   auto file = base64::decode(text);
   if (!file) return invalid(field, base64::fault(text));
-  if (kind == base::file_kind::unknown)
-    return invalid(field, taken == picture_kinds::jpeg ? "not a JPEG file" : "neither a JPEG, a PNG nor a WebP file");
-  if (kind != base::file_kind::jpeg) return std::make_shared<const std::string>(std::move(*file));
-  auto size = read_jpeg_size(*file);
-  if (!size) return invalid(field, "a JPEG file without a frame header");
-  if (size->width < 1 || size->height < 1 || size->width > max_image_side || size->height > max_image_side)
-    return invalid(field, std::to_string(size->width) + "x" + std::to_string(size->height) + " pixels, outside 1.." +
-                              std::to_string(max_image_side) + " a side");
+  if (auto why = judge_content(*file, kind, taken); !why.empty()) return invalid(field, why);
   return std::make_shared<const std::string>(std::move(*file));
+}
+
+std::string judge_image(std::string_view file, picture_kinds taken) {
+  constexpr std::size_t mark_bytes = 3072; // as much as decode_image looks at
+  const auto kind = base::kind_of(file.substr(0, mark_bytes));
+  if (auto why = refusal_of(kind, taken); !why.empty()) return why;
+  if (auto why = judge_size(file.size()); !why.empty()) return why;
+  return judge_content(file, kind, taken);
 }
 
 } // namespace parley::protocol

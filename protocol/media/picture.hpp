@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 // Pictures from clients: JPEG files, in chat also PNG and WebP. Only their headers are checked here (docs/protocol.md
@@ -31,5 +32,8 @@ enum class picture_kinds { jpeg, jpeg_png_webp };
 /// Base64 text, with or without a `data:…;base64,` prefix → the file. Errors are invalid_payload and name `field`.
 result<image_file> decode_image(std::string_view base64_text, std::string_view field,
                                 picture_kinds taken = picture_kinds::jpeg);
+
+/// What `decode_image` would refuse of a file, in words; empty = nothing.
+std::string judge_image(std::string_view file, picture_kinds taken);
 
 } // namespace parley::protocol

@@ -59,14 +59,16 @@ std::optional<double> seconds_of_sound(std::string_view base64_text) {
   return static_cast<double>(samples) / raw_rate;
 }
 
+sample_range samples_in(seconds_range allowed) {
+  return {std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate))),
+          static_cast<std::size_t>(allowed.most * raw_rate)};
+}
+
 result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field) {
   if (const auto lines = base64::joined(base64_text)) return decode_sound(*lines, allowed, field);
   const auto text = without_data_url(base64_text);
   const auto kind = kind_of(text);
-  if (kind == base::file_kind::unknown) {
-    const auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
-    return decode_samples(text, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
-  }
+  if (kind == base::file_kind::unknown) return decode_samples(text, samples_in(allowed), field);
   const wav_options wanted{static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most};
   if (kind == base::file_kind::wav)
     if (const auto seconds = seconds_of_wav(text)) // judged before all of it is decoded

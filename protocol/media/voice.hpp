@@ -2,6 +2,7 @@
 
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
+#include "protocol/media/pcm.hpp"
 
 #include <optional>
 #include <string_view>
@@ -17,6 +18,9 @@ struct seconds_range {
 
 /// For a reference voice (docs/protocol.md 3.1).
 inline constexpr seconds_range voice_seconds{0.25, 60.0};
+
+/// How many samples at 16 kHz that may be.
+sample_range samples_in(seconds_range allowed);
 
 /// Base64 text, with or without a `data:…;base64,` prefix → samples at 16 kHz. Errors are invalid_payload and name
 /// `field`.

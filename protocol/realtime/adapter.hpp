@@ -1,21 +1,20 @@
 #pragma once
 
 #include "protocol/events.hpp"
-#include "protocol/transcription/transcript.hpp"
+#include "protocol/guest/effects.hpp"
+#include "protocol/time_point.hpp"
+#include "protocol/transcript.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-// What stands between a client of one of OpenAI's dialects and sessions of Parley's own protocol.
+// What stands between a client of one of OpenAI's dialects and the sessions whose guest it is.
 namespace parley::protocol::realtime {
-
-class chat_turn;
 
 // What an adapter wants done, in order.
 
@@ -28,28 +27,6 @@ struct to_client {
 struct end_client {
   std::uint16_t code = 1000;
   std::string reason;
-};
-
-/// Open a session of Parley's own protocol (current dialect). At most one is open at a time.
-struct open_inner {
-  std::uint64_t number = 0; ///< from 1
-  mode kind = mode::chat;
-};
-struct to_inner {
-  std::uint64_t number = 0;
-  std::string frame;
-};
-
-/// The frame for which a chat session was opened. It may be large: encode it where that keeps nobody waiting.
-struct turn_to_inner {
-  std::uint64_t number = 0;
-  std::shared_ptr<const chat_turn> turn;
-};
-
-/// The connection to that session is gone; it has been sent `session.close`.
-struct drop_inner {
-  std::uint64_t number = 0;
-  bool unused = false; ///< a chat session that never got its turn
 };
 
 /// Have a turn of the user written down in the background; `on_transcript` gets the answer.
@@ -72,7 +49,8 @@ struct note {
 };
 inline constexpr std::string_view note_words[] = {"turn", "barge_in", "side_turn", "tool_call", "error", "lane"};
 
-using effect = std::variant<to_client, end_client, open_inner, to_inner, turn_to_inner, drop_inner, transcribe, note>;
+using effect = std::variant<to_client, end_client, guest::open_session, guest::to_session, guest::turn_to_session,
+                            guest::drop_session, transcribe, note>;
 using effects = std::vector<effect>;
 
 /// The server's side of a dialect, as a pure function of (state, event, time).
@@ -81,8 +59,6 @@ using effects = std::vector<effect>;
 /// call `tick` when it expires. Never throws for anything that a client can cause. Not thread-safe.
 class adapter {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
-
   adapter() = default;
   virtual ~adapter() = default;
   adapter(const adapter&) = delete;
@@ -94,8 +70,8 @@ public:
   /// A text frame of the client, valid UTF-8.
   virtual effects on_frame(std::string_view frame, time_point now) = 0;
 
-  /// A frame of the inner session `number`, or its end. Those of sessions that were dropped are ignored.
-  virtual effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) = 0;
+  /// An event of the inner session `number`, or its end. Those of sessions that were dropped are ignored.
+  virtual effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) = 0;
   virtual effects on_inner_closed(std::uint64_t number, time_point now) = 0;
 
   /// The answer to a `transcribe`.

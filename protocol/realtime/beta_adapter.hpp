@@ -20,8 +20,8 @@ public:
 
   effects start(time_point now) override { return told(machine_->start(now)); }
   effects on_frame(std::string_view frame, time_point now) override;
-  effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override {
-    return told(machine_->on_inner_frame(number, frame, now));
+  effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) override {
+    return told(machine_->on_inner_event(number, event, now));
   }
   effects on_inner_closed(std::uint64_t number, time_point now) override {
     return told(machine_->on_inner_closed(number, now));

@@ -1,11 +1,12 @@
 #include "protocol/realtime/chat_prompt.hpp"
 
 #include "protocol/chat_budget.hpp"
-#include "protocol/json/writer.hpp"
+#include "protocol/codec/tool_codec.hpp"
+#include "protocol/json/field_reader.hpp"
 #include "protocol/media/base64.hpp"
-#include "protocol/media/pcm.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,10 +24,10 @@ constexpr std::string_view not_kept = "(spoken)";
 constexpr std::string_view not_shown = "(a picture)";
 constexpr std::string_view no_result = "(no result yet)";
 
-std::string_view role_of(const item& one) {
-  if (one.kind == item_kind::function_call_output) return "user";
-  if (one.kind == item_kind::function_call || one.role == item_role::assistant) return "assistant";
-  return one.role == item_role::system ? "system" : "user";
+role role_of(const item& one) {
+  if (one.kind == item_kind::function_call_output) return role::user;
+  if (one.kind == item_kind::function_call || one.role == item_role::assistant) return role::assistant;
+  return one.role == item_role::system ? role::system : role::user;
 }
 
 /// For each call in a context its result, and whether an item is such a result. Results without their call are none.
@@ -56,7 +57,7 @@ struct results {
 /// the same order, whenever they came.
 class message_list {
 public:
-  explicit message_list(std::string_view instructions) { add_text("system", instructions); }
+  explicit message_list(std::string_view instructions) { add_text(role::system, instructions); }
 
   void add(const std::vector<kept_item>& context) {
     const results known(context);
@@ -71,85 +72,53 @@ public:
       if (one.kind == item_kind::message)
         for (const auto& part : one.content) add(role_of(one), part);
       else if (!known.told[at])
-        add_text("user", one.payload);
+        add_text(role::user, one.payload);
     }
     tell_results();
   }
 
-  void add_text(std::string_view role, std::string_view text) {
-    if (text.empty()) return;
-    auto& content = content_of(role);
-    content += R"({"type":"text","text":)";
-    json::append_string(text, content);
-    content += '}';
+  void add_text(role who, std::string_view text) {
+    if (!text.empty()) content_of(who).emplace_back(text_item{std::string(text)});
   }
 
-  std::string_view last_role() const { return messages_.empty() ? std::string_view() : messages_.back().role; }
-
-  void encode(std::string& out) const {
-    out += '[';
-    for (const auto& each : messages_) {
-      if (&each != &messages_.front()) out += ',';
-      out += R"({"role":")";
-      out.append(each.role) += '"';
-      if (!each.content.empty()) out.append(R"(,"content":[)").append(each.content) += ']';
-      if (!each.calls.empty()) out.append(R"(,"tool_calls":[)").append(each.calls) += ']';
-      out += '}';
-    }
-    out += ']';
+  std::optional<role> last_role() const {
+    return messages_.empty() ? std::nullopt : std::optional(messages_.back().from);
   }
+
+  std::vector<message> take() { return std::move(messages_); }
 
 private:
-  struct message {
-    std::string_view role;
-    std::string content;
-    std::string calls{}; ///< after its content
-  };
-
   void add_call(const item& one, const item* result) {
-    if (open_results_.empty() && last_role() != "assistant") messages_.push_back({"assistant", {}});
-    auto& calls = messages_.back().calls;
-    calls += calls.empty() ? "" : ",";
-    json::object_writer write(calls);
-    write.text("name", one.name);
-    write.text("arguments", one.payload);
-    write.close();
+    if (open_results_.empty() && last_role() != role::assistant) messages_.push_back({role::assistant, {}});
+    messages_.back().calls.push_back({"", one.name, one.payload});
     open_results_.push_back(result != nullptr ? std::string_view(result->payload) : no_result);
   }
 
   /// Of the calls since the last time.
   void tell_results() {
-    for (const auto output : std::exchange(open_results_, {})) {
-      messages_.push_back({"tool", R"({"type":"text","text":)"});
-      json::append_string(output, messages_.back().content);
-      messages_.back().content += '}';
-    }
+    for (const auto output : std::exchange(open_results_, {}))
+      messages_.push_back({role::tool, {text_item{std::string(output)}}});
   }
 
-  void add(std::string_view role, const item_part& part) {
-    if (part.picture && role == "user") {
-      content_of(role).append(R"({"type":"image","data":")").append(*part.picture) += R"("})";
-    } else if (part.sound && role == "user") {
-      auto& content = content_of(role);
-      content += R"({"type":"audio","data":")";
-      append_samples(to_floats(*part.sound), content);
-      content += R"("})";
+  void add(role who, const item_part& part) {
+    if (part.picture && who == role::user) {
+      content_of(who).emplace_back(image_item{part.picture});
+    } else if (part.sound && who == role::user) {
+      content_of(who).emplace_back(audio_item{std::make_shared<const std::vector<float>>(to_floats(*part.sound))});
     } else if (part.type == item_part::kind::input_audio && part.text.empty()) {
-      add_text(role, not_kept);
+      add_text(who, not_kept);
     } else if (part.type == item_part::kind::input_image) {
-      add_text(role, not_shown);
+      add_text(who, not_shown);
     } else {
-      add_text(role, part.text);
+      add_text(who, part.text);
     }
   }
 
   /// The content of this speaker's message, ready for its next part.
-  std::string& content_of(std::string_view role) {
-    if (messages_.empty() || messages_.back().role != role || !messages_.back().calls.empty())
-      messages_.push_back({role, {}});
-    auto& content = messages_.back().content;
-    if (!content.empty()) content += ',';
-    return content;
+  std::vector<content_item>& content_of(role who) {
+    if (messages_.empty() || messages_.back().from != who || !messages_.back().calls.empty())
+      messages_.push_back({who, {}});
+    return messages_.back().content;
   }
 
   std::vector<message> messages_;
@@ -203,11 +172,11 @@ public:
   }
 
   void add(const item& one) {
-    const bool users = role_of(one) == "user";
+    const bool users = role_of(one) == role::user;
     add_text(one.payload);
     for (const auto& part : one.content) {
       if (users && part.picture)
-        add_picture(*part.picture);
+        add_picture(part.picture_bytes);
       else if (users && part.sound)
         add_sound(part.sound->size());
       else
@@ -219,9 +188,9 @@ public:
   std::optional<std::string>& excess() { return excess_; }
 
 private:
-  void add_picture(std::string_view text) {
-    bytes_ += text.size();
-    picture_bytes_ += text.size();
+  void add_picture(std::size_t written) {
+    bytes_ += written;
+    picture_bytes_ += written;
     note(budget_.add_items(1));
     note(budget_.add_pictures(1));
     if (picture_bytes_ > most_picture_bytes) note("more than 32 MiB of pictures in one turn");
@@ -255,8 +224,8 @@ bool only_small_pictures(const std::vector<kept_item>& context) {
 }
 
 std::string_view speaker(const item& one) {
-  const auto role = role_of(one);
-  return role == "user" ? "User: " : role == "assistant" ? "You: " : "Note: ";
+  const auto who = role_of(one);
+  return who == role::user ? "User: " : who == role::assistant ? "You: " : "Note: ";
 }
 
 } // namespace
@@ -272,27 +241,38 @@ chat_turn::chat_turn(response_request request, std::vector<kept_item> context, s
   excess_ = std::move(size.excess());
 }
 
-std::string chat_turn::encode() const {
-  const auto& request = request_;
-  const auto voice = voice_named(voices_.get(), voice_);
-  message_list messages(request.instructions);
-  messages.add(context_);
-  if (messages.last_role() != "user" && messages.last_role() != "tool")
-    messages.add_text("user", context_.empty() ? "Please begin the conversation." : "Please go on.");
+namespace {
 
-  std::string out = R"({"type":"input.append","input":{"messages":)";
-  messages.encode(out);
-  out += R"(,"generation":{"max_new_tokens":)" +
-         std::to_string(request.max_output_tokens > 0 ? request.max_output_tokens : default_answer_tokens) + "}";
-  if (request.tools != "[]")
-    out += R"(,"tools":)" + request.tools + R"(,"tool_choice":)" + request.tool_choice + R"(,"tool_call_deltas":true)";
-  if (only_small_pictures(context_)) out += R"(,"image":{"max_slice_nums":1})";
-  if (request.audible) {
-    out += R"(,"tts":{"enabled":true)";
-    if (!voice.empty()) out.append(R"(,"ref_audio_data":")").append(voice) += '"';
-    out += '}';
-  }
-  out += "}}";
+/// The functions of a response, which were checked when the client sent them: here they only have to be read.
+std::optional<error> read_functions(const response_request& request, chat_append_event& into) {
+  const auto tools = json::scan(request.tools), choice = json::scan(request.tool_choice);
+  field_reader in;
+  in.trust_schemas();
+  protocol::read_tools(in, {json::root(tools), "input.tools"}, {json::root(choice), "input.tool_choice"}, into);
+  if (in.failed()) return in.failure().value();
+  into.names_tools = true;
+  into.call_pieces = true;
+  into.tools_as_written = request.tools;
+  into.tool_choice_as_written = request.tool_choice;
+  return std::nullopt;
+}
+
+} // namespace
+
+protocol::result<chat_append_event> chat_turn::make() const {
+  message_list messages(request_.instructions);
+  messages.add(context_);
+  if (messages.last_role() != role::user && messages.last_role() != role::tool)
+    messages.add_text(role::user, context_.empty() ? "Please begin the conversation." : "Please go on.");
+
+  chat_append_event out;
+  out.messages = messages.take();
+  out.max_new_tokens = request_.max_output_tokens > 0 ? request_.max_output_tokens : default_answer_tokens;
+  if (request_.tools != "[]")
+    if (auto why = read_functions(request_, out)) return tl::unexpected(*std::move(why));
+  if (only_small_pictures(context_)) out.max_slice_nums = 1;
+  out.tts = request_.audible;
+  if (out.tts) out.tts_voice = voice_named(voices_.get(), voice_);
   return out;
 }
 
@@ -322,13 +302,9 @@ const item* call_of(const item_list& items, std::size_t at) {
 } // namespace
 
 text_message item_in_words(const item_list& items, std::size_t at) {
-  using conversation::role;
   const auto& one = items[at];
   text_message out;
-  out.from = one.kind == item_kind::function_call_output ? role::tool
-             : role_of(one) == "assistant"               ? role::assistant
-             : role_of(one) == "system"                  ? role::system
-                                                         : role::user;
+  out.from = one.kind == item_kind::function_call_output ? role::tool : role_of(one);
   out.text = tool_in_words(one, call_of(items, at));
   for (const auto& part : one.content) {
     if (!out.text.empty()) out.text += '\n';

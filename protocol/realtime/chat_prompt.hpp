@@ -1,6 +1,7 @@
 #pragma once
 
 #include "protocol/events.hpp"
+#include "protocol/guest/effects.hpp"
 #include "protocol/realtime/client_event.hpp"
 #include "protocol/realtime/items.hpp"
 #include "protocol/realtime/voice_map.hpp"
@@ -15,21 +16,20 @@ namespace parley::protocol::realtime {
 
 /// One answer as a chat turn of Parley's own protocol, with `context` as the conversation; of what a camera saw, the newest
 /// few. Chat ends with what a user says; where the context does not, one is asked to go on. Holds on to items, and copies none
-/// of them until it is encoded: an event of a few bytes may stand for minutes of sound. Immutable: any thread may encode it.
-class chat_turn {
+/// of them until it is made: an event of a few bytes may stand for minutes of sound.
+class chat_turn final : public guest::deferred_turn {
 public:
   /// `voice`: the name in `voices` (null = there are none) of a spoken answer's voice; an unknown one is the server's own.
   chat_turn(response_request request, std::vector<kept_item> context, std::shared_ptr<const voice_map> voices,
             std::string voice);
 
-  /// About how many bytes the context adds to the frame.
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const override { return bytes_; }
 
   /// What chat would not take of it, in words, if there is something.
   const std::optional<std::string>& excess() const { return excess_; }
 
-  /// The frame `input.append` (docs/protocol.md 3.5).
-  std::string encode() const;
+  /// Fails if chat would not take its functions.
+  protocol::result<chat_append_event> make() const override;
 
 private:
   response_request request_;

@@ -127,7 +127,8 @@ item_part read_part(field_set part, const sound_format& coding, event_sound& sou
       part.fail({"invalid_value", file.error().message, part.path_of("image_url")});
       break;
     }
-    out.picture = counted(std::string(url.raw()), *std::move(held));
+    out.picture = counted(std::string(**file), *std::move(held));
+    out.picture_bytes = url.raw().size();
     out.is_jpeg = conversation::format_of(**file) == conversation::image_format::jpeg;
     break;
   }
@@ -165,7 +166,7 @@ std::size_t sound_of(const item& one) {
 
 std::size_t pictures_of(const item& one) {
   std::size_t bytes = 0;
-  for (const auto& part : one.content) bytes += part.picture ? part.picture->size() : 0;
+  for (const auto& part : one.content) bytes += part.picture ? part.picture_bytes : 0;
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "protocol/events.hpp"
 #include "protocol/json/document.hpp"
 #include "protocol/media/compact_sound.hpp"
 #include "protocol/realtime/budget.hpp"
@@ -22,11 +23,12 @@ namespace parley::protocol::realtime {
 struct item_part {
   enum class kind : std::uint8_t { input_text, input_audio, input_image, output_text, output_audio };
   kind type = kind::input_text;
-  std::string text;                           ///< for sound: its transcript, if known
-  bool has_transcript = true;                 ///< false = null on the wire
-  compact_sound sound = nullptr;              ///< input_audio
-  std::shared_ptr<const std::string> picture; ///< input_image: the data URL, as it stood between its quotes
-  bool is_jpeg = false;                       ///< input_image: in the format that video takes
+  std::string text;              ///< for sound: its transcript, if known
+  bool has_transcript = true;    ///< false = null on the wire
+  compact_sound sound = nullptr; ///< input_audio
+  image_file picture;            ///< input_image
+  std::size_t picture_bytes = 0; ///< input_image: as it was written, which counts
+  bool is_jpeg = false;          ///< input_image: in the format that video takes
   bool low_detail = false;
 
   bool has_media() const { return sound || picture; }

@@ -1,7 +1,6 @@
 #include "protocol/realtime/machine.hpp"
 
 #include "base/utf8.hpp"
-#include "protocol/codec/client_side.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
 #include "protocol/realtime/client_secret.hpp"
 
@@ -16,11 +15,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr double least_commit_ms = 100;
-constexpr milliseconds silence_after{300};
 constexpr milliseconds answer_within{3000}; ///< how long a client that sends nothing may wait for an answer
 constexpr std::size_t most_shown = 64;      ///< of what a client wrote, in a message about it
 constexpr std::size_t most_event_id = 512;  ///< a longer `event_id` is not repeated
-constexpr int silence_step_ms = 100;
 constexpr turn_onset turn{60, 0};
 constexpr turn_onset turn_interruption{120, 0};    ///< while a chat turn answers
 constexpr turn_onset hasty_interruption{340, 300}; ///< while a duplex session speaks, by eagerness
@@ -60,7 +57,7 @@ fault unknown_item(std::string_view verb, std::string_view doing, const std::str
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
       conversation_id_(out_.make_id("conv_")), budget_(terms_.owner),
-      input_(make_detector(terms_.detection), budget_.open_kept()), feed_(terms_.backlog_units) {
+      input_(make_detector(terms_.detection), budget_.open_kept()), inner_(inner_effects_, terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   config_.can_transcribe = terms_.transcribes;
@@ -163,7 +160,7 @@ std::optional<fault> machine::handle(audio_append& event) {
   if (auto why = event_sound(budget_, now_).charge(audio, config_.input, "audio")) return why;
   if (!input_.make_room(seconds_of(audio, config_.input))) return keeps_enough("audio");
   if (const auto read = input_.append(audio, config_.input); !read) return read.error();
-  last_input_ = now_;
+  silence_.heard(now_);
   listen();
   return std::nullopt;
 }
@@ -178,7 +175,7 @@ turn_onset machine::onset_needed() const {
 /// Goes through what was appended.
 void machine::listen() {
   while (const auto heard = input_.next(config_.turns, onset_needed())) {
-    if (lane_now() == lane::duplex && feed_.hear(heard->samples) > 0 && !std::exchange(overflow_told_, true))
+    if (lane_now() == lane::duplex && inner_.hear(heard->samples))
       out_.error(
           {"rate_limit_exceeded", "More than a minute of sound waits; the oldest is dropped.", "", "rate_limit_error"},
           "");
@@ -240,19 +237,18 @@ void machine::commit() {
 /// Has it written down if the client asked for that.
 void machine::want_transcript(const item& one) {
   if (!config_.wants_transcripts() || !one.content.front().sound) return;
-  transcripts_.emplace(++last_transcript_, one.id);
   inner_effects_.emplace_back(
-      transcribe{{last_transcript_, one.content.front().sound, config_.transcription.language}});
+      transcribe{transcripts_.ask(one.content.front().sound, one.id, config_.transcription.language)});
 }
 
 effects machine::on_transcript(const transcript& heard, time_point now) {
   now_ = now;
-  const auto asked = transcripts_.extract(heard.number);
-  if (ended_ || asked.empty()) return {};
-  const auto* one = items_.find(asked.mapped());
+  const auto asked = transcripts_.answered(heard.number);
+  if (ended_ || !asked) return {};
+  const auto* one = items_.find(*asked);
   if (one == nullptr || one->content.empty()) return {}; // deleted meanwhile
   const auto about_item = [&](auto& event) {
-    event.text("item_id", asked.mapped());
+    event.text("item_id", *asked);
     event.integer("content_index", 0);
   };
   constexpr std::string_view prefix = "conversation.item.input_audio_transcription";
@@ -268,7 +264,7 @@ effects machine::on_transcript(const transcript& heard, time_point now) {
     });
     return take();
   }
-  items_.edit(asked.mapped(), [&](item& heard_in) {
+  items_.edit(*asked, [&](item& heard_in) {
     heard_in.content.front().text = heard.text;
     heard_in.content.front().has_transcript = true;
   });
@@ -317,8 +313,8 @@ std::optional<fault> machine::handle(audio_clear&) {
 
 /// A client that sends nothing in the middle of a turn or soon after it, or while the model speaks, is silent.
 void machine::fill_silence() {
-  last_input_ = now_ - silence_after + milliseconds(silence_step_ms);
-  input_.append_silence(silence_step_ms);
+  silence_.fill(now_);
+  input_.append_silence(static_cast<int>(guest::silence::step.count()));
   listen();
 }
 
@@ -343,10 +339,10 @@ std::optional<fault> machine::handle(item_create& event) {
       out.json("item", shown);
     });
   }
-  for (const auto& part : content) feed_.show(part.picture);
+  for (const auto& part : content) inner_.show(part.picture);
   watches_ = watches_ || seen;
   if (seen)
-    duplex_stale_ = duplex_stale_ || inner_.kind == mode::audio;
+    duplex_stale_ = duplex_stale_ || (inner_.is_open() && inner_.kind() == mode::audio);
   else if (items_.last_id() == id)
     tell_duplex(item_in_words(items_, items_.size() - 1));
   else
@@ -427,24 +423,22 @@ effects machine::tick(time_point now) {
     end(1001, "session_expired");
     return take();
   }
-  if (inner_.give_up && now >= *inner_.give_up) lose_inner({answer_end::how::failed, "server_busy"});
+  if (const auto due = inner_.give_up(); due && now >= *due) lose_inner({answer_end::how::failed, "server_busy"});
   if (const auto due = silence_due(); due && now >= *due) fill_silence();
   settle();
   return take();
 }
 
 std::optional<time_point> machine::silence_due() const {
-  const bool listens = inner_.number != 0 && inner_.kind != mode::chat;
-  const bool asked = listens && asked_at_ && now_ < *asked_at_ + answer_within;
+  const bool asked = inner_.is_duplex() && asked_at_ && now_ < *asked_at_ + answer_within;
   const bool needed = input_.in_turn() || asked || (is_active() && active_->is_duplex());
-  if (!needed || !last_input_) return std::nullopt;
-  return *last_input_ + silence_after;
+  return needed ? silence_.due() : std::nullopt;
 }
 
 std::optional<time_point> machine::next_deadline() const {
   if (ended_) return std::nullopt;
   auto due = origin_.accepted + terms_.longest;
-  if (inner_.give_up) due = std::min(due, *inner_.give_up);
+  if (const auto waited = inner_.give_up()) due = std::min(due, *waited);
   if (const auto silence = silence_due()) due = std::min(due, *silence);
   if (const auto idle = idle_due()) due = std::min(due, *idle);
   if (const auto release = release_due()) due = std::min(due, *release);
@@ -465,7 +459,7 @@ void machine::end(std::uint16_t code, std::string reason) {
   active_.reset();
   beside_.reset();
   waiting_.clear();
-  close_inner();
+  inner_.close();
 }
 
 effects machine::take() {

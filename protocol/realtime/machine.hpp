@@ -1,15 +1,16 @@
 #pragma once
 
-#include "protocol/codec/server_glance.hpp"
 #include "protocol/events.hpp"
 #include "protocol/flood_guard.hpp"
+#include "protocol/guest/session.hpp"
+#include "protocol/guest/silence.hpp"
+#include "protocol/guest/transcripts.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/realtime/adapter.hpp"
 #include "protocol/realtime/answer.hpp"
 #include "protocol/realtime/budget.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
 #include "protocol/realtime/client_event.hpp"
-#include "protocol/realtime/duplex_feed.hpp"
 #include "protocol/realtime/input_track.hpp"
 #include "protocol/realtime/items.hpp"
 #include "protocol/realtime/outgoing.hpp"
@@ -20,7 +21,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,15 +53,15 @@ struct machine_terms {
   std::function<bool(time_point)> may_start{}; ///< whether its owner may start one more session; null = always
 };
 
-/// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), in front of sessions of
-/// Parley's own protocol: a response is a chat turn, or what a duplex session says. docs/openai.md says what is served.
+/// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), as the guest of sessions: a
+/// response is a chat turn, or what a duplex session says. docs/openai.md says what is served.
 class machine final : public adapter {
 public:
   machine(origin from, machine_terms terms, random_source random);
 
   effects start(time_point now) override;
   effects on_frame(std::string_view frame, time_point now) override;
-  effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override;
+  effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) override;
   effects on_inner_closed(std::uint64_t number, time_point now) override;
   effects on_transcript(const transcript& heard, time_point now) override;
   effects on_drain(time_point now) override;
@@ -76,17 +76,18 @@ private:
 
   /// A response, from its creation to its end.
   struct running {
-    running(answer&& what, mode from, std::shared_ptr<const chat_turn> asks)
+    running(answer&& what, mode from, std::shared_ptr<const guest::deferred_turn> asks)
         : said(std::move(what)), kind(from), turn(std::move(asks)) {}
 
     answer said;
     mode kind;
-    std::shared_ptr<const chat_turn> turn; ///< what asks chat for it; null in full duplex, and once it was sent
+    std::shared_ptr<const guest::deferred_turn>
+        turn; ///< what asks chat for it; null in full duplex, and once it was sent
     usage used{};
 
     // What chat makes faster than it is played waits here, if speech may interrupt it.
     bool paced = false;
-    std::deque<std::vector<float>> held{};
+    std::deque<pcm> held{};
     std::optional<answer_end> ends{}; ///< chat has made all of it
     std::optional<time_point> plays_since{};
 
@@ -94,14 +95,6 @@ private:
 
     /// When the client has no more than `lead` of sound left to play.
     time_point due(std::chrono::milliseconds lead) const;
-  };
-
-  struct inner_session {
-    std::uint64_t number = 0; ///< 0 = none
-    mode kind = mode::chat;
-    std::optional<time_point> give_up{}; ///< when it has waited long enough for a slot; none = it is ready
-
-    bool ready() const { return number != 0 && !give_up; }
   };
 
   lane lane_now() const;
@@ -150,17 +143,25 @@ private:
 
   // inner sessions
   bool may_open();
-  void open(mode kind);
-  void close_inner(bool unused = false);
-  void send_inner(std::string frame);
+  void open(mode kind, init_event init);
   void lose_inner(const answer_end& how);
-  void on_chat(server_message& said);
-  void on_duplex(const server_message& said);
-  void on_duplex_output(const server_message& said);
-  void end_spoken(const server_message& said);
+  void on_chat(running& answers, const session_created& event);
+  void on_chat(running& answers, const output_delta& said);
+  void on_chat(running& answers, const response_tool_call& event);
+  void on_chat(running& answers, const response_tool_call_delta& event);
+  void on_chat(running& answers, const response_done& event);
+  void on_chat(running& answers, const error_event& event);
+  void on_chat(running& answers, const session_closed& event);
+  void on_chat(running&, const auto&) {}
+  void on_duplex(const output_delta& said);
+  void on_duplex(const error_event& event);
+  void on_duplex(const session_closed& event);
+  void on_duplex(const auto&) {}
+  void on_duplex_output(const output_delta& said);
+  void end_spoken(const output_delta& said);
   void feed_duplex();
   void tell_duplex(text_message news);
-  std::string duplex_init() const;
+  init_event duplex_init() const;
   std::optional<time_point> silence_due() const;
   std::optional<time_point> idle_due() const;
   std::optional<time_point> release_due() const;
@@ -190,26 +191,20 @@ private:
   std::deque<std::unique_ptr<running>> waiting_; ///< behind it: those out of band, and one that found them at work
   std::optional<time_point> forgives_cancel_until_;
 
-  inner_session inner_;
-  std::uint64_t last_inner_ = 0;
+  guest::session<effects> inner_;
   std::optional<time_point> opens_at_; ///< when the session that is wanted may be opened
 
-  std::map<std::uint64_t, std::string> transcripts_; ///< items that are being written down
-  std::uint64_t last_transcript_ = 0;
+  guest::transcripts<std::string> transcripts_; ///< of items
   std::string counted_lane_;
 
-  std::string turn_item_;                ///< of the turn that the user is taking
-  std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
-  std::optional<time_point> asked_at_;   ///< the end of a turn that a duplex session has not answered
-  bool answer_due_ = false;              ///< to a turn of the user, once nothing else is being said
-  duplex_feed feed_;
-  bool watches_ = false;            ///< the client has shown what a camera sees: duplex sessions are of video
-  bool duplex_refused_ = false;     ///< there was no slot for this turn
-  bool duplex_stale_ = false;       ///< the conversation has what the duplex session has not heard
-  std::string engine_response_;     ///< what the duplex session is saying
-  std::string engine_response_cut_; ///< what it said when it was cut: the rest is dropped
+  std::string turn_item_; ///< of the turn that the user is taking
+  guest::silence silence_;
+  std::optional<time_point> asked_at_; ///< the end of a turn that a duplex session has not answered
+  bool answer_due_ = false;            ///< to a turn of the user, once nothing else is being said
+  bool watches_ = false;               ///< the client has shown what a camera sees: duplex sessions are of video
+  bool duplex_refused_ = false;        ///< there was no slot for this turn
+  bool duplex_stale_ = false;          ///< the conversation has what the duplex session has not heard
   time_point last_speech_{};
-  bool overflow_told_ = false;
   bool draining_ = false;
   bool ended_ = false;
   std::optional<end_client> end_;

@@ -1,5 +1,4 @@
-#include "protocol/codec/client_side.hpp"
-#include "protocol/json/writer.hpp"
+#include "protocol/guest/heard.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
 #include "protocol/realtime/machine.hpp"
 
@@ -18,14 +17,13 @@ constexpr std::size_t most_waiting = 8;                ///< responses out of ban
 constexpr std::size_t most_waiting_bytes = 64u << 20;
 constexpr std::size_t most_turn_bytes = 128u << 20; ///< as much as a chat message may have by default
 
-answer_end failure(const server_message& said) {
-  const auto& code = said.error_code;
-  const bool busy =
-      code == "queue_full" || code == "worker_busy" || code == "service_unavailable" || code == "worker_connect_failed";
-  if (code == "invalid_payload" || code == "missing_field")
-    return {answer_end::how::failed, "invalid_value", "invalid_request_error", said.error_message};
-  return {answer_end::how::failed, busy ? "server_busy" : "inference_error", "server_error",
-          busy ? "" : said.error_message};
+answer_end failure(const error_event& said) {
+  using enum error_code;
+  if (said.code == invalid_payload || said.code == missing_field)
+    return {answer_end::how::failed, "invalid_value", "invalid_request_error", said.message};
+  const bool busy = said.code == queue_full || said.code == worker_busy || said.code == service_unavailable ||
+                    said.code == worker_connect_failed;
+  return {answer_end::how::failed, busy ? "server_busy" : "inference_error", "server_error", busy ? "" : said.message};
 }
 
 bool has_call(const std::vector<kept_item>& context, std::string_view call_id) {
@@ -116,7 +114,7 @@ void machine::launch_next() {
     active_ = std::move(waiting_.front());
     waiting_.pop_front();
   }
-  if (inner_.number != 0) return;
+  if (inner_.is_open()) return;
   const bool plays = is_active() && !active_->is_duplex() && active_->ends;
   if (plays && !beside_ && !draining_ && !waiting_.empty() && !waiting_.front()->said.in_conversation()) {
     beside_ = std::move(waiting_.front());
@@ -137,8 +135,7 @@ void machine::begin_chat(running& asks) {
     return launch_next();
   }
   if (!may_open()) return;
-  open(mode::chat);
-  send_inner(R"({"type":"session.init","payload":{}})");
+  open(mode::chat, {});
 }
 
 /// Ends a response that the client or its user does not want any more.
@@ -152,10 +149,9 @@ void machine::cut(running& which, const std::string& reason) {
 /// Ends one that has begun, wherever it comes from.
 void machine::stop(running& which, const answer_end& how) {
   if (which.is_duplex()) {
-    engine_response_cut_ = std::exchange(engine_response_, {});
-    feed_.force_listen();
+    inner_.cut();
   } else if (in_chat() == &which) {
-    close_inner(which.turn != nullptr);
+    inner_.close(which.turn != nullptr);
   }
   const auto used = which.used;
   finish(which, how, used);
@@ -175,7 +171,7 @@ void machine::release_sound() {
 void machine::release_sound(running& now_said) {
   while (!now_said.held.empty() && (!now_said.paced || now_ >= now_said.due(terms_.lead))) {
     if (!now_said.plays_since) now_said.plays_since = now_;
-    now_said.said.sound(now_said.held.front());
+    now_said.said.sound(*now_said.held.front());
     now_said.held.pop_front();
   }
   if (!now_said.ends || !now_said.held.empty() || (now_said.paced && now_ < now_said.due(terms_.lead))) return;
@@ -207,41 +203,25 @@ bool machine::may_open() {
   return !opens_at_;
 }
 
-void machine::open(mode kind) {
-  inner_ = {++last_inner_, kind, now_ + terms_.slot_wait};
-  inner_effects_.emplace_back(open_inner{inner_.number, kind});
+void machine::open(mode kind, init_event init) {
+  inner_.open(kind, std::move(init), now_ + terms_.slot_wait);
 }
 
-void machine::send_inner(std::string frame) {
-  inner_effects_.emplace_back(to_inner{inner_.number, std::move(frame)});
-}
-
-/// `unused`: it did not get what it was opened for, because the client changed its mind.
-void machine::close_inner(bool unused) {
-  if (inner_.number == 0) return;
-  send_inner(encode_close("user_stop"));
-  inner_effects_.emplace_back(drop_inner{inner_.number, unused});
-  inner_ = {};
-  engine_response_.clear();
-}
-
-effects machine::on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) {
+effects machine::on_inner_event(std::uint64_t number, const server_event& event, time_point now) {
   now_ = now;
-  if (ended_ || number != inner_.number) return {};
-  if (auto said = read_server_message(frame)) {
-    if (said->type == server_event_type::created) {
-      if (inner_.ready()) return {}; // a session begins once
-      inner_.give_up.reset();
-    }
-    inner_.kind == mode::chat ? on_chat(*said) : on_duplex(*said);
-  }
+  if (ended_ || !inner_.heeds(number)) return {};
+  if (std::holds_alternative<session_created>(event) && !inner_.begin()) return {};
+  if (inner_.is_duplex())
+    std::visit([this](const auto& each) { on_duplex(each); }, event);
+  else if (auto* const answers = in_chat())
+    std::visit([&](const auto& each) { on_chat(*answers, each); }, event);
   settle();
   return take();
 }
 
 effects machine::on_inner_closed(std::uint64_t number, time_point now) {
   now_ = now;
-  if (ended_ || number != inner_.number) return {};
+  if (ended_ || !inner_.heeds(number)) return {};
   lose_inner({answer_end::how::failed, "server_error"});
   settle();
   return take();
@@ -249,147 +229,140 @@ effects machine::on_inner_closed(std::uint64_t number, time_point now) {
 
 /// The inner session is of no use any more, and the answer that came from it fails.
 void machine::lose_inner(const answer_end& how) {
-  const auto lost = inner_;
-  close_inner();
-  duplex_refused_ = lost.kind != mode::chat && !lost.ready();
+  duplex_refused_ = inner_.is_duplex() && inner_.waits();
+  inner_.close();
   auto* const which = in_chat();
-  if (which == nullptr || which->kind != lost.kind || (which->ends && !beside_)) return;
+  if (which == nullptr || which->kind != inner_.kind() || (which->ends && !beside_)) return;
   const auto used = which->used;
   finish(*which, how, used);
 }
 
-void machine::on_chat(server_message& said) {
-  if (in_chat() == nullptr) return;
-  auto& answers = *in_chat();
-  switch (said.type) {
-  case server_event_type::created:
-    inner_effects_.emplace_back(turn_to_inner{inner_.number, std::exchange(answers.turn, nullptr)});
-    break;
-  case server_event_type::spoken:
-    if (!said.text.empty()) answers.said.say(said.text);
-    if (!said.audio.empty()) answers.held.push_back(std::move(said.audio));
-    break;
-  case server_event_type::tool_call:
-    note_it(note::what::tool_call);
-    answers.said.call(said.call);
-    break;
-  case server_event_type::tool_call_delta: answers.said.call_part(said.call); break;
-  case server_event_type::response_done:
-    close_inner();
-    answers.used = said.used;
-    answers.ends = said.reason == "length"  ? answer_end{answer_end::how::incomplete, "max_output_tokens"}
-                   : said.reason == "error" ? answer_end{answer_end::how::failed, "inference_error"}
-                                            : answer_end{};
-    duplex_stale_ = duplex_stale_ || answers.said.in_conversation();
-    break;
-  case server_event_type::error: lose_inner(failure(said)); break;
-  case server_event_type::closed: lose_inner({answer_end::how::failed, "server_error"}); break;
-  default: break;
-  }
+void machine::on_chat(running& answers, const session_created&) {
+  inner_.ask(std::exchange(answers.turn, nullptr));
+}
+
+void machine::on_chat(running& answers, const output_delta& said) {
+  if (const auto words = guest::words_in(said); !words.empty()) answers.said.say(words);
+  if (auto sound = guest::sound_in(said)) answers.held.push_back(std::move(sound));
+}
+
+void machine::on_chat(running& answers, const response_tool_call& event) {
+  note_it(note::what::tool_call);
+  answers.said.call(event.call);
+}
+
+void machine::on_chat(running& answers, const response_tool_call_delta& event) {
+  answers.said.call_part(event.part);
+}
+
+void machine::on_chat(running& answers, const response_done& event) {
+  inner_.close();
+  answers.used = event.used.value_or(usage());
+  answers.ends = event.reason == "length"  ? answer_end{answer_end::how::incomplete, "max_output_tokens"}
+                 : event.reason == "error" ? answer_end{answer_end::how::failed, "inference_error"}
+                                           : answer_end{};
+  duplex_stale_ = duplex_stale_ || answers.said.in_conversation();
+}
+
+void machine::on_chat(running&, const error_event& event) {
+  lose_inner(failure(event));
+}
+
+void machine::on_chat(running&, const session_closed&) {
+  lose_inner({answer_end::how::failed, "server_error"});
 }
 
 // ---- the duplex lane
 
-std::string machine::duplex_init() const {
-  std::string prompt = config_.instructions;
+init_event machine::duplex_init() const {
+  init_event out;
+  out.system_prompt = config_.instructions;
   if (const auto history = in_words(items_, history_bytes); !history.empty())
-    prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
-  std::string out = R"({"type":"session.init","payload":{)";
-  if (const auto voice = voice_named(terms_.voices.get(), config_.voice); config_.audible && !voice.empty())
-    out.append(R"("voice":{"ref_audio_base64":")").append(voice) += R"("},)";
-  if (!prompt.empty()) {
-    out += R"("system_prompt":)";
-    json::append_string(prompt, out);
-    out += ',';
-  }
-  out += R"("config":{"force_listen_count":0)";
-  if (!config_.audible) out += R"(,"generate_audio":false)";
-  return out + "}}}";
+    out.system_prompt += (out.system_prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
+  out.has_system_prompt = !out.system_prompt.empty();
+  if (config_.audible) out.voice = voice_named(terms_.voices.get(), config_.voice);
+  out.config.force_listen_count = 0;
+  out.config.generate_audio = config_.audible;
+  return out;
 }
 
-void machine::on_duplex(const server_message& said) {
-  switch (said.type) {
-  case server_event_type::listen:
-    if (said.answers_unit) feed_.answered();
-    if (is_active() && active_->is_duplex() && !engine_response_.empty()) end_spoken(said);
-    break;
-  case server_event_type::spoken:
-    if (said.answers_unit) feed_.answered();
-    on_duplex_output(said);
-    break;
-  case server_event_type::error:
-    if (!inner_.ready()) {
-      lose_inner(failure(said));
-    } else { // a unit was lost, and it goes on; but what it was told may be lost, too
-      duplex_stale_ = duplex_stale_ || feed_.telling();
-    }
-    break;
-  case server_event_type::closed: lose_inner({answer_end::how::failed, "server_error"}); break;
-  default: break;
+void machine::on_duplex(const output_delta& said) {
+  if (guest::answers_unit(said)) inner_.answered();
+  if (said.kind != output_kind::listen) return on_duplex_output(said);
+  if (is_active() && active_->is_duplex() && inner_.speaks()) end_spoken(said);
+}
+
+void machine::on_duplex(const error_event& event) {
+  if (inner_.waits()) {
+    lose_inner(failure(event));
+  } else { // a unit was lost, and it goes on; but what it was told may be lost, too
+    duplex_stale_ = duplex_stale_ || inner_.telling();
   }
 }
 
-void machine::end_spoken(const server_message& said) {
-  active_->used += said.used;
-  engine_response_.clear();
+void machine::on_duplex(const session_closed&) {
+  lose_inner({answer_end::how::failed, "server_error"});
+}
+
+void machine::end_spoken(const output_delta& said) {
+  active_->used += said.chunk_usage.value_or(usage());
+  inner_.falls_silent();
   const auto used = active_->used;
   finish(*active_, {}, used);
 }
 
-void machine::on_duplex_output(const server_message& said) {
-  if (said.response_id == engine_response_cut_) return;
-  const bool empty = said.text.empty() && said.audio.empty();
+void machine::on_duplex_output(const output_delta& said) {
+  if (inner_.was_cut(said.response_id)) return;
+  const auto words = guest::words_in(said);
+  const auto sound = guest::sound_in(said);
   if (!is_active()) {
-    if (empty || (said.end_of_turn && said.text.empty())) return;
+    const bool empty = words.empty() && !sound;
+    if (empty || (said.end_of_turn && words.empty())) return;
     // The model has heard enough, whatever the VAD thinks.
     if (input_.in_turn()) {
       const auto ended = input_.now_ms();
       end_turn(ended);
     }
-    active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)), inner_.kind,
-                                        nullptr);
+    active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)),
+                                        inner_.kind(), nullptr);
     active_->said.create();
     asked_at_.reset();
   }
-  engine_response_ = said.response_id;
-  if (!said.text.empty()) active_->said.say(said.text);
-  if (!said.audio.empty()) active_->said.sound(said.audio);
+  inner_.speaks(said.response_id);
+  if (!words.empty()) active_->said.say(words);
+  if (sound) active_->said.sound(*sound);
   if (said.end_of_turn) return end_spoken(said);
-  active_->used += said.used;
+  active_->used += said.chunk_usage.value_or(usage());
   const auto most = active_->said.request().max_output_tokens;
-  if (most > 0 && said.answers_unit && active_->used.output_text >= most)
+  if (most > 0 && guest::answers_unit(said) && active_->used.output_text >= most)
     stop(*active_, {answer_end::how::incomplete, "max_output_tokens"});
 }
 
 /// Something new in the conversation. A session that is yet to be opened learns it from its prompt.
 void machine::tell_duplex(text_message news) {
-  if (inner_.number == 0 || inner_.kind == mode::chat) return;
-  if (!feed_.tell(news.from, std::move(news.text))) duplex_stale_ = true;
+  if (inner_.is_duplex() && !inner_.tell(news.from, std::move(news.text))) duplex_stale_ = true;
 }
 
 /// Sends what the duplex session may hear now; opens it when the user speaks.
 void machine::feed_duplex() {
-  if (inner_.number == 0) {
+  if (!inner_.is_open()) {
     if (input_.in_turn() && !is_active() && !beside_ && !duplex_refused_) {
       if (terms_.may_start && !terms_.may_start(now_)) {
         duplex_refused_ = true;
         return;
       }
       if (!may_open()) return;
-      open(watches_ ? mode::video : mode::audio);
-      send_inner(duplex_init());
+      open(watches_ ? mode::video : mode::audio, duplex_init());
       duplex_stale_ = false;
-      feed_.begin();
     } else if (!input_.in_turn()) {
-      feed_.keep_last(preroll_samples);
+      inner_.keep_last(preroll_samples);
     }
   }
-  if (inner_.number == 0 || inner_.kind == mode::chat || !inner_.ready()) return;
-  while (auto frame = feed_.next(is_active() && active_->is_duplex())) send_inner(std::move(*frame));
+  if (inner_.is_duplex() && inner_.ready()) inner_.feed(is_active() && active_->is_duplex());
 }
 
 std::optional<time_point> machine::idle_due() const {
-  if (inner_.number == 0 || inner_.kind == mode::chat || is_active() || input_.in_turn()) return std::nullopt;
+  if (!inner_.is_duplex() || is_active() || input_.in_turn()) return std::nullopt;
   return last_speech_ + terms_.duplex_idle;
 }
 
@@ -399,16 +372,16 @@ void machine::settle() {
   opens_at_.reset();
   release_sound();
   const bool speaking = is_active() && active_->is_duplex();
-  if (inner_.number != 0 && inner_.kind != mode::chat && !speaking) {
+  if (inner_.is_duplex() && !speaking) {
     const bool wanted = lane_now() == lane::duplex && !is_active() && !beside_ && waiting_.empty();
     const auto idle_at = idle_due();
     const bool idle = idle_at && now_ >= *idle_at;
     const bool stale = duplex_stale_ && !input_.in_turn();
-    if (!wanted || idle || stale) close_inner();
+    if (!wanted || idle || stale) inner_.close();
   }
   if (answer_due_ && in_conversation() == nullptr) answer_turn();
   launch_next();
-  lane_now() == lane::duplex ? feed_duplex() : feed_.keep_last(0);
+  lane_now() == lane::duplex ? feed_duplex() : inner_.keep_last(0);
   if (draining_ && !is_active() && !beside_) {
     out_.error({"session_expired", "The server is shutting down.", "", "server_error"}, "");
     end(1001, "the server is shutting down");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "conversation/media.hpp"
+
 #include <functional>
 #include <map>
 #include <string>
@@ -7,14 +9,14 @@
 
 namespace parley::protocol::realtime {
 
-/// Reference voices by the names that clients use: WAV files as base64.
-using voice_map = std::map<std::string, std::string, std::less<>>;
+/// Reference voices by the names that clients use, at 16 kHz.
+using voice_map = std::map<std::string, conversation::pcm, std::less<>>;
 
-/// Empty for a name that has no voice of its own.
-inline std::string_view voice_named(const voice_map* voices, std::string_view name) {
-  if (voices == nullptr) return {};
+/// Null for a name that has no voice of its own.
+inline conversation::pcm voice_named(const voice_map* voices, std::string_view name) {
+  if (voices == nullptr) return nullptr;
   const auto found = voices->find(name);
-  return found == voices->end() ? std::string_view() : std::string_view(found->second);
+  return found == voices->end() ? nullptr : found->second;
 }
 
 } // namespace parley::protocol::realtime

@@ -1,5 +1,6 @@
 #include "base/assert.hpp"
 #include "protocol/json/field_reader.hpp"
+#include "protocol/media/base64.hpp"
 #include "protocol/session/engine_words.hpp"
 #include "protocol/session/session_machine.hpp"
 
@@ -27,6 +28,28 @@ bool shows_something(const chat_append_event& event) {
     for (const content_item& item : each.content)
       if (std::holds_alternative<image_item>(item) || std::holds_alternative<video_item>(item)) return true;
   return false;
+}
+
+/// About what a chat's append would take up on the wire.
+std::size_t bytes_of(const result<client_event>& event) {
+  const auto* const turn = event ? std::get_if<chat_append_event>(&*event) : nullptr;
+  if (turn == nullptr) return 0;
+  const auto of_sound = [](const pcm& sound) { return sound ? sound->size() * sizeof(float) : 0; };
+  const auto of_file = [](const image_file& file) { return file ? file->size() : 0; };
+  std::size_t media = 0, text = 0;
+  for (const message& each : turn->messages) {
+    for (const auto& call : each.calls) text += call.name.size() + call.arguments.size();
+    for (const content_item& item : each.content) {
+      if (const auto* const words = std::get_if<text_item>(&item)) text += words->text.size();
+      if (const auto* const audio = std::get_if<audio_item>(&item)) media += of_sound(audio->samples);
+      if (const auto* const image = std::get_if<image_item>(&item)) media += of_file(image->file);
+      if (const auto* const video = std::get_if<video_item>(&item)) {
+        media += of_sound(video->samples);
+        for (const auto& file : video->frames) media += of_file(file);
+      }
+    }
+  }
+  return text + base64::encoded_size(media);
 }
 
 bool sounds(const chat_append_event& event) {
@@ -77,13 +100,20 @@ auto within_steps(base::token_bucket& steps, time_point now, Decode decode) {
 
 } // namespace
 
-void session_machine::read_init(const envelope& frame, time_point now) {
+void session_machine::read_init(const occurrence& what) {
+  const auto now = what.now;
   // Another init while one waits is allowed, but who repeats it without end is no better than who errs.
   if (init_ && flood_.count(now)) return hang_up(hang_up_cause::too_many_errors);
-  auto init = frame.type == client_event_type::session_init
-                  ? within_steps(schema_steps_, now,
-                                 [&](std::int64_t* work) { return decode_session_init(frame, url_mode_, work); })
-                  : decode_session_update(frame, mode_);
+  const auto read = [&]() -> result<init_event> {
+    if (what.event)
+      return what.its<init_event>("payload").and_then(
+          [&](init_event&& event) { return checked(std::move(event), mode_); });
+    const auto& frame = what.its_frame();
+    if (frame.type != client_event_type::session_init) return decode_session_update(frame, mode_);
+    return within_steps(schema_steps_, now,
+                        [&](std::int64_t* work) { return decode_session_init(frame, url_mode_, work); });
+  };
+  auto init = read();
   if (!init) return reject(std::move(init.error()), now);
   if (!url_mode_) choose_mode(init->turn_based.value_or(false) ? mode::chat : mode::video);
   auto& config = init->config;
@@ -141,11 +171,11 @@ void session_machine::fail_init(const conversation::failed& failure) {
 
 // ---- input
 
-void session_machine::take_append(const envelope& frame, time_point now) {
+void session_machine::take_append(const occurrence& what) {
   if (chat_) {
-    take_turn(frame, now);
+    take_turn(what);
   } else {
-    take_units(frame, now);
+    take_units(what);
   }
 }
 
@@ -154,8 +184,12 @@ void session_machine::name_input(std::string& input_id) const {
   if (input_id.empty()) input_id = "input_" + std::to_string(inputs_);
 }
 
-void session_machine::take_units(const envelope& frame, time_point now) {
-  auto event = decode_append(frame, mode_, limits_.min_legacy_samples);
+void session_machine::take_units(const occurrence& what) {
+  const auto now = what.now;
+  auto event = what.event ? what.its<append_event>("input.audio").and_then([&](append_event&& given) {
+    return checked(std::move(given), mode_);
+  })
+                          : decode_append(what.its_frame(), mode_, limits_.min_legacy_samples);
   if (!event) return reject(std::move(event.error()), now);
   if (!able_.sees && !event->frames.empty()) {
     return reject({error_code::invalid_payload, "video_frames: this server's model does not see"}, now);
@@ -189,10 +223,19 @@ effects session_machine::on_transcript(const transcript& heard, time_point) {
   return take();
 }
 
-void session_machine::take_turn(const envelope& frame, time_point now) {
-  const auto bytes = frame.body.text.size();
+void session_machine::take_turn(const occurrence& what) {
+  const auto now = what.now;
+  const auto bytes = what.event ? bytes_of(*what.event) : what.its_frame().body.text.size();
   if (its_chat().full(bytes)) return reject({error_code::invalid_event, "too many turns are waiting"}, now);
-  auto event = within_steps(schema_steps_, now, [&](std::int64_t* work) { return decode_chat_append(frame, work); });
+  const auto read = [&]() -> result<chat_append_event> {
+    if (what.event)
+      return what.its<chat_append_event>("input.messages").and_then([](chat_append_event&& given) {
+        return checked(std::move(given));
+      });
+    return within_steps(schema_steps_, now,
+                        [&](std::int64_t* work) { return decode_chat_append(what.its_frame(), work); });
+  };
+  auto event = read();
   if (!event) return reject(std::move(event.error()), now);
   if (!able_.sees && shows_something(*event)) {
     return reject({error_code::invalid_payload, "messages: this server's model does not see images or video"}, now);

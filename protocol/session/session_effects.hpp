@@ -2,7 +2,7 @@
 
 #include "conversation/engine.hpp"
 #include "protocol/events.hpp"
-#include "protocol/transcription/transcript.hpp"
+#include "protocol/transcript.hpp"
 
 #include <cstdint>
 #include <memory>

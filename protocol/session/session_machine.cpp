@@ -55,12 +55,26 @@ effects session_machine::on_frame(std::string_view frame, time_point now) {
   if (resume_token_) resume_token_->confirm();
   const auto event = peek(frame);
   if (event) {
-    perform(classify(*event), {.now = now, .frame = &*event});
+    perform(classify(*event), {.now = now, .frame = &*event, .name = event->type_name});
   } else if (event.error().not_json) {
     hang_up(hang_up_cause::not_json);
   } else {
     reject(event.error().reason, now);
   }
+  return take();
+}
+
+effects session_machine::on_event(result<client_event> event, time_point now) {
+  took_input_ = false;
+  if (state_ == session_state::closed) return {};
+  const auto what = classify(event);
+  const std::string_view name = what == session_event::init    ? "session.init"
+                                : what == session_event::close ? "session.close"
+                                                               : "input.append";
+  const std::string reason = event && std::holds_alternative<close_event>(*event)
+                                 ? std::string(checked_close_reason(std::get<close_event>(*event).reason))
+                                 : std::string();
+  perform(what, {.now = now, .event = &event, .name = name, .reason = reason});
   return take();
 }
 
@@ -294,6 +308,12 @@ session_event session_machine::classify(const envelope& frame) const {
   return session_event::other;
 }
 
+/// Clients inside the process speak the current dialect.
+session_event session_machine::classify(const result<client_event>& event) const {
+  if (event && std::holds_alternative<close_event>(*event)) return session_event::close;
+  return event && std::holds_alternative<init_event>(*event) ? session_event::init : session_event::append_own;
+}
+
 void session_machine::perform(session_event event, const occurrence& what) {
   const time_point now = what.now;
   if (state_ == session_state::active &&
@@ -301,14 +321,14 @@ void session_machine::perform(session_event event, const occurrence& what) {
     ++inputs_;
     idle_since_ = now;
   }
-  const std::string_view name = what.frame ? std::string_view(what.frame->type_name) : std::string_view();
+  const std::string_view name = what.name;
   switch (lookup(event, state_)) {
   case action::ignore: break;
   case action::impossible: PARLEY_ASSERT(false, "the shell causes what the state allows"); break;
   case action::connect: connect(now); break;
   case action::give_back: writer().order(release_worker{}); break;
   case action::hold_init:
-  case action::begin_init: read_init(what.its_frame(), now); break;
+  case action::begin_init: read_init(what); break;
   case action::say_not_ready:
     reject({error_code::not_ready, std::string(name) + " before session.created"}, now);
     break;
@@ -318,7 +338,7 @@ void session_machine::perform(session_event event, const occurrence& what) {
   case action::say_unknown_event:
     reject({error_code::unknown_event, "unknown event type " + std::string(name)}, now);
     break;
-  case action::take_append: take_append(what.its_frame(), now); break;
+  case action::take_append: take_append(what); break;
   case action::leave: {
     const std::string asked = what.frame ? decode_close(*what.frame).reason : std::string(what.reason);
     auto out = writer();

@@ -67,6 +67,9 @@ public:
   /// One text frame, valid UTF-8.
   effects on_frame(std::string_view frame, time_point now);
 
+  /// The same from a client inside the process. An error: an append that could not be made, for the reason that it names.
+  effects on_event(result<client_event> event, time_point now);
+
   /// A binary frame: close 1003.
   effects on_binary(time_point now);
 
@@ -195,7 +198,9 @@ private:
   /// The data of an event; each action reads what it needs.
   struct occurrence {
     time_point now;
-    const envelope* frame = nullptr;
+    const envelope* frame = nullptr;       ///< of a client's event: this, ...
+    result<client_event>* event = nullptr; ///< ... or this
+    std::string_view name = {};            ///< of the client's event
     conversation::failed* failure = nullptr;
     const conversation::opened* opened = nullptr;
     std::string_view reason = {}; ///< the client's reason for closing
@@ -205,6 +210,15 @@ private:
     const envelope& its_frame() const {
       PARLEY_ASSERT(frame, "a client's event comes with its frame");
       return *frame;
+    }
+
+    /// What the client sent, if it never was text. `otherwise`: what is wrong with it if it is not what it should be.
+    template<class Event>
+    result<Event> its(std::string_view otherwise) const {
+      PARLEY_ASSERT(event, "a client's event comes with its content");
+      if (!*event) return tl::unexpected(event->error());
+      if (auto* const found = std::get_if<Event>(&**event)) return std::move(*found);
+      return tl::unexpected(error{error_code::missing_field, std::string(otherwise) + ": required"});
     }
     const conversation::failed& its_failure() const {
       PARLEY_ASSERT(failure, "a failure comes with its words");
@@ -228,16 +242,17 @@ private:
 
   void perform(session_event event, const occurrence& what);
   session_event classify(const envelope& frame) const;
+  session_event classify(const result<client_event>& event) const;
 
   void connect(time_point now);
-  void read_init(const envelope& frame, time_point now);
+  void read_init(const occurrence& what);
   void begin_init();
   void back_to_connected();
   void begin_talk(const conversation::opened& opened, time_point now);
-  void take_append(const envelope& frame, time_point now);
+  void take_append(const occurrence& what);
   void name_input(std::string& input_id) const;
-  void take_units(const envelope& frame, time_point now);
-  void take_turn(const envelope& frame, time_point now);
+  void take_units(const occurrence& what);
+  void take_turn(const occurrence& what);
   void listen_to_user(const pcm& samples);
   void fail_init(const conversation::failed& failure);
   void refuse_input(const conversation::failed& failure, time_point now);

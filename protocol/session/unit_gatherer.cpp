@@ -15,8 +15,7 @@ std::size_t bytes_of(const std::vector<text_message>& context) {
   return bytes;
 }
 
-void unit_gatherer::append(append_event event, std::uint64_t ordinal, std::chrono::steady_clock::time_point now,
-                           std::vector<gathered_unit>& out) {
+void unit_gatherer::append(append_event event, std::uint64_t ordinal, time_point now, std::vector<gathered_unit>& out) {
   if (!event.frames.empty()) {
     frame_slices_ = event.max_slice_nums.value_or(session_slices_);
     std::move(event.frames.begin(), event.frames.end(), std::back_inserter(frames_));
@@ -50,7 +49,7 @@ void unit_gatherer::append(append_event event, std::uint64_t ordinal, std::chron
 }
 
 gathered_unit unit_gatherer::finish(pcm samples, bool forced, const append_event& of, std::uint64_t ordinal,
-                                    std::chrono::steady_clock::time_point now) {
+                                    time_point now) {
   gathered_unit unit{
       {std::move(samples), {}, session_slices_, forced, std::exchange(context_, {})}, ordinal, of.input_id, now};
   if (!frames_.empty()) {

@@ -2,6 +2,7 @@
 
 #include "conversation/engine.hpp"
 #include "protocol/events.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace parley::protocol {
 
 /// One second of input, ready for a step.
 struct gathered_unit : conversation::unit_input {
-  std::uint64_t append = 0;                       ///< ordinal of the append that completed it
-  std::string input_id;                           ///< name of that append
-  std::chrono::steady_clock::time_point received; ///< when that append arrived
+  std::uint64_t append = 0; ///< ordinal of the append that completed it
+  std::string input_id;     ///< name of that append
+  time_point received;      ///< when that append arrived
 };
 
 /// Bytes of messages, as they count towards `max_waiting_context`.
@@ -31,8 +32,7 @@ public:
   explicit unit_gatherer(int max_slice_nums) : session_slices_(max_slice_nums) {}
 
   /// Appends the completed units to `out`, oldest first.
-  void append(append_event event, std::uint64_t ordinal, std::chrono::steady_clock::time_point now,
-              std::vector<gathered_unit>& out);
+  void append(append_event event, std::uint64_t ordinal, time_point now, std::vector<gathered_unit>& out);
 
   /// Number of samples in the incomplete unit.
   std::size_t pending_samples() const { return partial_ ? partial_->size() : 0; }
@@ -41,8 +41,7 @@ public:
   const std::vector<text_message>& pending_context() const { return context_; }
 
 private:
-  gathered_unit finish(pcm samples, bool forced, const append_event& of, std::uint64_t ordinal,
-                       std::chrono::steady_clock::time_point now);
+  gathered_unit finish(pcm samples, bool forced, const append_event& of, std::uint64_t ordinal, time_point now);
 
   int session_slices_;
   bool begun_ = false; ///< an append has arrived

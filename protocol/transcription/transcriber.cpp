@@ -1,11 +1,8 @@
 #include "protocol/transcription/transcriber.hpp"
 
-#include "protocol/codec/client_side.hpp"
-#include "protocol/codec/server_glance.hpp"
-#include "protocol/json/writer.hpp"
-#include "protocol/media/pcm.hpp"
-
 #include <algorithm>
+#include <memory>
+#include <string_view>
 
 namespace parley::protocol {
 namespace {
@@ -26,13 +23,15 @@ std::string_view trimmed(std::string_view text) {
 
 } // namespace
 
-std::string encode_transcription_turn(const transcript_request& what) {
-  std::string out = R"({"type":"input.append","input":{"messages":[{"role":"user","content":[{"type":"text","text":)";
-  json::append_string(what.language.starts_with("zh") ? chinese_task : task, out);
-  out += R"(},{"type":"audio","data":")";
-  append_samples(to_floats(*what.sound), out);
-  out += R"("}]}],"streaming":false,"generation":{"do_sample":false,"max_new_tokens":)" + std::to_string(most_tokens);
-  return out + "}}}";
+chat_append_event transcription_turn(const transcript_request& what) {
+  chat_append_event out;
+  auto& asked = out.messages.emplace_back();
+  asked.content.emplace_back(text_item{std::string(what.language.starts_with("zh") ? chinese_task : task)});
+  asked.content.emplace_back(audio_item{std::make_shared<const std::vector<float>>(to_floats(*what.sound))});
+  out.streaming = false;
+  out.do_sample = false;
+  out.max_new_tokens = most_tokens;
+  return out;
 }
 
 transcriber::effects transcriber::want(transcript_request what, time_point now) {
@@ -50,53 +49,46 @@ transcriber::effects transcriber::want(transcript_request what, time_point now) 
 
 void transcriber::begin_next() {
   opens_at_.reset();
-  if (open_ || jobs_.empty()) return;
+  if (session_.is_open() || jobs_.empty()) return;
   if (!terms_.sessions.take(1, now_)) {
     opens_at_ = terms_.sessions.when(1, now_);
     return;
   }
   ++jobs_.front().attempts;
-  open_ = true;
-  begun_ = false;
-  out_.emplace_back(open_session{++number_});
-  out_.emplace_back(to_session{number_, R"({"type":"session.init","payload":{}})"});
+  session_.open(mode::chat, {});
 }
 
-transcriber::effects transcriber::on_frame(std::uint64_t number, std::string_view frame) {
-  if (!open_ || number != number_) return {};
-  auto said = read_server_message(frame);
-  if (!said) return {};
-  switch (said->type) {
-  case server_event_type::created:
-    if (std::exchange(begun_, true)) break;
-    out_.emplace_back(to_session{number_, encode_transcription_turn(jobs_.front().what)});
-    break;
-  case server_event_type::response_done: {
-    if (said->reason == "cancelled") break; // its session is about to close
-    const bool well = said->reason == "turn_end" || said->reason == "length";
-    answer(well ? transcript_result::completed : transcript_result::failed, std::string(trimmed(said->text)));
-    break;
-  }
-  case server_event_type::error:
-    if (begun_)
-      answer(transcript_result::failed);
-    else
-      answer(transcript_result::busy);
-    break;
-  case server_event_type::closed: lose_session(); break;
-  default: break;
-  }
+transcriber::effects transcriber::on_event(std::uint64_t number, const server_event& event) {
+  if (session_.heeds(number)) std::visit([this](const auto& each) { heed(each); }, event);
   return take();
 }
 
+void transcriber::heed(const session_created&) {
+  if (session_.begin()) session_.say(transcription_turn(jobs_.front().what));
+}
+
+void transcriber::heed(const response_done& event) {
+  if (event.reason == "cancelled") return; // its session is about to close
+  const bool well = event.reason == "turn_end" || event.reason == "length";
+  answer(well ? transcript_result::completed : transcript_result::failed, std::string(trimmed(event.text)));
+}
+
+void transcriber::heed(const error_event&) {
+  answer(session_.ready() ? transcript_result::failed : transcript_result::busy);
+}
+
+void transcriber::heed(const session_closed&) {
+  lose_session();
+}
+
 transcriber::effects transcriber::on_closed(std::uint64_t number) {
-  if (open_ && number == number_) lose_session();
+  if (session_.heeds(number)) lose_session();
   return take();
 }
 
 /// Somebody else wanted its slot, or its worker is gone.
 void transcriber::lose_session() {
-  close();
+  session_.close();
   if (jobs_.front().attempts >= most_attempts) answer(transcript_result::busy);
   begin_next();
 }
@@ -105,14 +97,8 @@ void transcriber::answer(transcript_result how, std::string text) {
   const auto& done = jobs_.front().what;
   out_.emplace_back(transcript{done.number, how, std::move(text), static_cast<double>(done.sound->size()) / 16'000});
   jobs_.pop_front();
-  close();
+  session_.close();
   begin_next();
-}
-
-void transcriber::close() {
-  if (!std::exchange(open_, false)) return;
-  out_.emplace_back(to_session{number_, encode_close("user_stop")});
-  out_.emplace_back(drop_session{number_});
 }
 
 transcriber::effects transcriber::tick(time_point now) {
@@ -122,13 +108,13 @@ transcriber::effects transcriber::tick(time_point now) {
   return take();
 }
 
-std::optional<transcriber::time_point> transcriber::next_deadline() const {
+std::optional<time_point> transcriber::next_deadline() const {
   if (jobs_.empty()) return std::nullopt;
   return std::min(jobs_.front().until, opens_at_.value_or(jobs_.front().until));
 }
 
 transcriber::effects transcriber::give_up() {
-  close();
+  session_.close();
   for (const auto& each : jobs_) out_.emplace_back(transcript{each.what.number, transcript_result::failed});
   jobs_.clear();
   return take();

@@ -1,7 +1,11 @@
 #pragma once
 
 #include "base/token_bucket.hpp"
-#include "protocol/transcription/transcript.hpp"
+#include "protocol/events.hpp"
+#include "protocol/guest/effects.hpp"
+#include "protocol/guest/session.hpp"
+#include "protocol/time_point.hpp"
+#include "protocol/transcript.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -9,7 +13,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,26 +26,15 @@ namespace parley::protocol {
 /// set one timer to `next_deadline()` and call `tick` when it expires. Not thread-safe.
 class transcriber {
 public:
-  using time_point = std::chrono::steady_clock::time_point;
-
   struct terms {
     std::chrono::milliseconds patience = std::chrono::seconds(20); ///< from the request to the last attempt's end
     std::size_t most_waiting = 4;                                  ///< requests behind the one at work
     base::token_bucket sessions{16, 2};                            ///< that may be opened
   };
 
-  /// Open a chat session in the background. At most one is open at a time.
-  struct open_session {
-    std::uint64_t number = 0;
-  };
-  struct to_session {
-    std::uint64_t number = 0;
-    std::string frame;
-  };
-  struct drop_session {
-    std::uint64_t number = 0;
-  };
-  using effect = std::variant<open_session, to_session, drop_session, transcript>;
+  /// The sessions are chat sessions in the background.
+  using effect =
+      std::variant<guest::open_session, guest::to_session, guest::turn_to_session, guest::drop_session, transcript>;
   using effects = std::vector<effect>;
 
   transcriber() = default;
@@ -51,8 +43,8 @@ public:
   /// Answered by a `transcript`, at once or later.
   effects want(transcript_request what, time_point now);
 
-  /// A frame of the session `number`, or its end. Those of sessions that were dropped are ignored.
-  effects on_frame(std::uint64_t number, std::string_view frame);
+  /// An event of the session `number`, or its end. Those of sessions that were dropped are ignored.
+  effects on_event(std::uint64_t number, const server_event& event);
   effects on_closed(std::uint64_t number);
 
   effects tick(time_point now);
@@ -68,23 +60,25 @@ private:
     int attempts = 0;
   };
 
+  void heed(const session_created& event);
+  void heed(const response_done& event);
+  void heed(const error_event& event);
+  void heed(const session_closed& event);
+  void heed(const auto&) {}
   void begin_next();
   void answer(transcript_result how, std::string text = {});
-  void close();
   void lose_session();
   effects take() { return std::exchange(out_, {}); }
 
   terms terms_;
-  std::deque<job> jobs_;     ///< the first is at work
-  std::uint64_t number_ = 0; ///< of the session for it; the last one's, if none is open
-  bool open_ = false;
-  bool begun_ = false;                 ///< it has its slot
+  std::deque<job> jobs_;               ///< the first is at work
   time_point now_{};                   ///< when it was last told the time
   std::optional<time_point> opens_at_; ///< when the next session may be opened, if it has to wait
   effects out_;
+  guest::session<effects> session_{out_}; ///< for the first job
 };
 
-/// The chat turn that asks for it: the frame `input.append` (docs/protocol.md 3.5).
-std::string encode_transcription_turn(const transcript_request& what);
+/// The chat turn that asks for it.
+chat_append_event transcription_turn(const transcript_request& what);
 
 } // namespace parley::protocol

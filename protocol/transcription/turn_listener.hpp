@@ -2,7 +2,7 @@
 
 #include "protocol/realtime/turn_sound.hpp"
 #include "protocol/realtime/voice_activity.hpp"
-#include "protocol/transcription/transcript.hpp"
+#include "protocol/transcript.hpp"
 
 #include <cstdint>
 #include <memory>

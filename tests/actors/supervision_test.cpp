@@ -180,7 +180,7 @@ TEST_CASE("an actor that cannot be started again at once is tried again") {
 TEST_CASE("turns are answered when the actor that writes them down has ended") {
   alone of;
   meters counted;
-  const auto no_sessions = [](auto&&...) -> std::unique_ptr<session_handle> { throw std::runtime_error("planted"); };
+  const auto no_sessions = [](auto&&...) -> std::unique_ptr<guest_handle> { throw std::runtime_error("planted"); };
   std::mutex of_told;
   std::set<std::uint64_t> failed;
   std::promise<void> all_failed;

@@ -43,7 +43,7 @@ std::string chat_frame(const std::string& words) {
 config::settings test_server::quick_settings() {
   config::settings settings;
   settings.limits.drain_seconds = 0.05;
-  settings.openai.voice_activity = "loudness"; // tests speak in tones
+  settings.openai.voice_activity = config::voice_activity::loudness; // tests speak in tones
   settings.queue.no_worker_seconds = 0.05;
   return settings;
 }

@@ -59,4 +59,4 @@ def open_page(browser):
         strangers = [url for url in page.asked if not re.match(rf"(https?|wss?)://{re.escape(server.host)}:{server.port}/|about:|blob:", url)]
         faults = page.faults
         page.close()
-        assert not strangers and not faults
+        assert not strangers and not faults, (strangers, faults)

@@ -109,6 +109,11 @@ def http(server, path: str, method: str = "GET", body: dict | None = None) -> tu
     return status, json.loads(text) if kind.startswith("application/json") else text
 
 
+def sessions(server, state: str) -> list[dict]:
+    """Those in `GET /sessions` that are in this state."""
+    return [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == state]
+
+
 class Closed(Exception):
     """The server closed the WebSocket."""
 

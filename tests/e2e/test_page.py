@@ -6,7 +6,7 @@ import pytest
 
 from conftest import ROOT
 from pages import SHOTS, SPEAKS, STATE, browser, choose, more_answers, open_page, stop
-from realtime import SPOKEN, floats, http, speech
+from realtime import SPOKEN, floats, sessions, speech
 from test_recording import wait_for
 
 
@@ -47,7 +47,7 @@ def test_a_recorded_conversation_is_replayed(start_server, open_page, tmp_path):
     page.until("+document.getElementById('answered').textContent >= 5 && document.querySelector('#entries .model')?.textContent")
     assert "records this conversation" in page.text("#entries")
     stop(page)
-    wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
+    wait_for(lambda: sessions(server, "closed"))
     page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelector('#recordings button')")
     page.click("#recordings button")
@@ -219,7 +219,7 @@ def test_sent_pictures_stay_in_sight(start_server, open_page, tmp_path):
     page.evaluate("document.querySelector('#entries li').focus()")
     page.until("getComputedStyle(document.querySelector('#entries time')).opacity === '1'", 5)
     choose(page, "audio")  # which ends the session
-    wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
+    wait_for(lambda: sessions(server, "closed"))
     page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelector('#recordings button span')?.textContent === 'What is that?'", 10)
     page.click("#recordings button")

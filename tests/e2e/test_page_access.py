@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 from measured import faint, small, tree, unnamed, wide
 from pages import STATE, browser, choose, open_page, stop
-from realtime import UNIT, Client, http
+from realtime import UNIT, Client, sessions
 from test_recording import wait_for
 
 SCREENS = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844, "mobile": True}}
@@ -33,7 +33,7 @@ def tabs(page, last: str) -> list[str]:
 
 
 def closed_sessions(server, count: int):
-    wait_for(lambda: len([session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"]) == count)
+    wait_for(lambda: len(sessions(server, "closed")) == count)
 
 
 def record(server, seconds: int):

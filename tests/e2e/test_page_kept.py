@@ -6,7 +6,7 @@ import wave
 import numpy as np
 
 from pages import STATE, browser, choose, more_answers, open_page, stop
-from realtime import floats, http
+from realtime import floats, sessions
 from test_recording import wait_for
 
 LINES = "[...document.querySelectorAll('#entries li')].map((item) => item.className + ': ' + item.querySelector('p').textContent)"
@@ -151,7 +151,7 @@ def test_a_reload_offers_to_go_on(server, open_page):
     assert not any(event["type"] == "session.init" for event in later), "it is no new session"
     assert [event["type"] for event in page.sent].count("session.init") == 1
     stop(page)
-    wait_for(lambda: not [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "active"])
+    wait_for(lambda: not sessions(server, "active"))
     page.evaluate("localStorage.clear()")
 
 
@@ -161,7 +161,7 @@ def test_who_loads_another_page_leaves(server, open_page):
     page.until("+document.getElementById('answered').textContent >= 1")
     page.call("Page.navigate", url=f"{server.http}/replay.html")
     page.until("document.title.includes('recordings')", 10)
-    wait_for(lambda: not [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "active"], 10)
+    wait_for(lambda: not sessions(server, "active"), 10)
 
 
 def test_a_browser_without_such_a_worker_leaves_at_once(server, open_page):
@@ -174,7 +174,7 @@ def test_a_browser_without_such_a_worker_leaves_at_once(server, open_page):
     page.call("Page.reload")
     page.until("document.readyState === 'complete' && document.getElementById('server')?.textContent === 'ready'", 10)
     assert not page.text("#notice-words") and page.evaluate("sessionStorage.getItem('parley.left')") in (None, "null")
-    wait_for(lambda: not [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "active"], 3)
+    wait_for(lambda: not sessions(server, "active"), 3)
 
 
 def test_a_replay_is_sought_in_lines_and_waves_and_downloaded_as_one(start_server, open_page, tmp_path):
@@ -183,7 +183,7 @@ def test_a_replay_is_sought_in_lines_and_waves_and_downloaded_as_one(start_serve
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 5 && parseFloat(document.getElementById('played').textContent) >= 0.5")
     stop(page)
-    wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
+    wait_for(lambda: sessions(server, "closed"))
     assert page.evaluate("document.getElementById('recorded').innerText").startswith("The server records conversations.")
     page.click("#recorded a")
     page.until("document.querySelector('#recordings button')")

@@ -3,7 +3,7 @@ import pytest
 
 from conftest import ROOT
 from pages import SHOTS, STATE, browser, choose, open_page, stop
-from realtime import Client, http
+from realtime import Client, sessions
 from test_recording import wait_for
 
 
@@ -180,7 +180,7 @@ def test_a_replay_on_a_phone_is_above_the_list(start_server, open_page, tmp_path
         with Client(server) as client:
             client.init()
             client.say_goodbye()
-    wait_for(lambda: len([session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"]) == 12)
+    wait_for(lambda: len(sessions(server, "closed")) == 12)
     page = open_page(server, "chat", width=390, height=844, mobile=True)
     page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelectorAll('#recordings button').length === 12")

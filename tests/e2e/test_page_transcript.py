@@ -8,7 +8,7 @@ import pytest
 from chromium import Browser, write_camera
 from conftest import ROOT
 from pages import SHOTS, STATE, open_page, stop
-from realtime import UNIT, http, say, write_wav
+from realtime import UNIT, say, sessions, write_wav
 from test_recording import wait_for
 
 NANO = ("--model", str(ROOT / "models/nano"), "--set", "engine.seed=7")
@@ -87,7 +87,7 @@ def test_a_recording_has_both_sides(start_server, open_page, tmp_path):
     page = open_page(server, "audio")
     talk(page)
     stop(page)
-    wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
+    wait_for(lambda: sessions(server, "closed"))
     page.click("#recorded a")
     page.until("document.querySelector('#recordings button')")
     page.click("#recordings button")

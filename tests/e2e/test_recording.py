@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from conftest import BINARY, ROOT
-from realtime import SPOKEN, UNIT, Client, http, speech
+from realtime import SPOKEN, UNIT, Client, http, sessions, speech
 from test_operations import metrics
 
 PICTURE = (ROOT / "tests/data/pictures/frame.jpg").read_bytes()
@@ -86,7 +86,7 @@ def test_pictures_and_the_list(start_server, tmp_path):
         client.say_goodbye()
     session = created["session_id"]
     assert created["recording_id"] == session
-    listed = wait_for(lambda: [s for s in http(server, "/sessions")[1]["sessions"] if s["state"] == "closed"])
+    listed = wait_for(lambda: sessions(server, "closed"))
     assert [s["session_id"] for s in listed] == [session] and listed[0]["pictures"] == 1 and listed[0]["mode"] == "video"
     append = next(e for e in events_of(tmp_path / listed[0]["folder"]) if e["event"]["type"] == "input.append")
     frame = append["event"]["input"]["video_frames"][0]["file"]

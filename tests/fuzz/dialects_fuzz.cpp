@@ -1,9 +1,11 @@
 #include "base/utf8.hpp"
+#include "protocol/codec/event_writer.hpp"
 #include "protocol/json/document.hpp"
 #include "protocol/live/machine.hpp"
 #include "protocol/realtime/beta_adapter.hpp"
 #include "protocol/realtime/machine.hpp"
 #include "tests/fuzz/fuzz.hpp"
+#include "tests/protocol/server_events.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +15,7 @@
 
 namespace rt = parley::protocol::realtime;
 namespace live = parley::protocol::live;
+namespace guest = parley::protocol::guest;
 using parley::test::expect;
 
 namespace {
@@ -28,7 +31,8 @@ public:
 
   void client(std::string_view frame) { carry_out(machine_->on_frame(frame, now_)); }
   void inner(std::string_view frame) {
-    if (open_ != 0) carry_out(machine_->on_inner_frame(open_, frame, now_));
+    const auto event = parley::tests::event_in(frame);
+    if (open_ != 0 && event) carry_out(machine_->on_inner_event(open_, *event, now_));
   }
   void inner_closes() {
     if (open_ != 0) carry_out(machine_->on_inner_closed(open_, now_));
@@ -70,21 +74,26 @@ private:
     ended_ = true;
     expect(effect.code >= 1000 && effect.reason.size() < 124, "a close frame");
   }
-  void perform(const rt::open_inner& effect) {
+  void perform(const guest::open_session& effect) {
     expect(open_ == 0, "one session at a time");
     open_ = effect.number;
   }
-  void perform(const rt::to_inner& effect) {
+  void perform(const guest::to_session& effect) {
     expect(open_ != 0 && effect.number == open_, "the session is open");
-    expect(parley::protocol::json::scan(effect.frame).outcome == parley::protocol::json::verdict::good,
-           "a session hears JSON");
+    hears(effect.event);
   }
-  void perform(const rt::turn_to_inner& effect) {
+  void perform(const guest::turn_to_session& effect) {
     expect(open_ != 0 && effect.number == open_, "the session is open");
-    expect(parley::protocol::json::scan(effect.turn->encode()).outcome == parley::protocol::json::verdict::good,
-           "a session hears JSON");
+    const auto turn = effect.turn->make();
+    expect(turn || !turn.error().message.empty(), "a turn, or words");
+    if (turn) hears(*turn);
   }
-  void perform(const rt::drop_inner& effect) {
+  static void hears(const parley::protocol::client_event& event) {
+    expect(parley::protocol::json::scan(parley::protocol::written(event)).outcome ==
+               parley::protocol::json::verdict::good,
+           "what is recorded of it is JSON");
+  }
+  void perform(const guest::drop_session& effect) {
     expect(open_ != 0 && effect.number == open_, "the session was open");
     open_ = 0;
   }

@@ -90,10 +90,11 @@ TEST_CASE("a Live session takes from its key what its client leaves open") {
   const auto told = [&](const std::string& start) {
     live::machine it({{}, 0, session}, {}, [n = std::uint64_t{0}]() mutable { return ++n; });
     it.start({});
-    std::string init;
+    std::string prompt;
     for (auto& each : it.on_frame(R"({"type":"session.start","session":)" + start + "}", {}))
-      if (const auto* frame = std::get_if<to_inner>(&each)) init = frame->frame;
-    return wire_json::parse(init)["payload"].value("system_prompt", "");
+      if (const auto* said = std::get_if<parley::protocol::guest::to_session>(&each))
+        prompt = std::get<parley::protocol::init_event>(said->event).system_prompt;
+    return prompt;
   };
   CHECK(told(R"({"model":"any"})") == "Be brief.");
   CHECK(told(R"({"model":"any","instructions":"Be long."})") == "Be long.");

@@ -1,5 +1,6 @@
 #include "protocol/realtime/items.hpp"
 
+#include "protocol/codec/event_writer.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
 
 #include <catch2/catch.hpp>
@@ -106,7 +107,7 @@ TEST_CASE("a chat turn copies nothing until it is encoded") {
   const chat_turn turn({}, items.snapshot(), nullptr, "");
   CHECK(items[0].content[0].sound.use_count() == 1); // the item is shared, not copied
   CHECK(turn.bytes() >= 160'000 * 4 / 3 * sizeof(float));
-  CHECK(turn.encode().size() <= turn.bytes() + 1024);
+  CHECK(written(turn.make().value()).size() <= turn.bytes() + 1024);
   items.append(sound_item("b", 10));
-  CHECK(turn.encode().size() <= turn.bytes() + 1024); // what came later is not part of it
+  CHECK(written(turn.make().value()).size() <= turn.bytes() + 1024); // what came later is not part of it
 }

@@ -1,6 +1,6 @@
 #include "tests/protocol/live_driver.hpp"
 
-#include "protocol/codec/server_codec.hpp"
+#include "protocol/codec/event_writer.hpp"
 #include "protocol/realtime/sound.hpp"
 
 #include <algorithm>
@@ -15,13 +15,6 @@ namespace {
 using events = std::vector<nlohmann::json>;
 using std::chrono::milliseconds;
 namespace rt = protocol::realtime;
-
-std::string live_wire(protocol::server_event event) {
-  protocol::encode_context context;
-  context.spoken = protocol::dialect::current;
-  context.session_id = "sess_inner";
-  return encode(event, context);
-}
 
 protocol::pcm live_sound(double seconds) {
   return std::make_shared<std::vector<float>>(static_cast<std::size_t>(seconds * rt::model_output_rate), 0.1f);
@@ -96,7 +89,7 @@ events live_driver::grant() {
   if (!open_) throw std::runtime_error("no session was asked for");
   protocol::session_created created;
   created.turn_based = *open_ == protocol::mode::chat;
-  return inner(live_wire(created));
+  return inner(created);
 }
 
 events live_driver::listens() {
@@ -104,7 +97,7 @@ events live_driver::listens() {
   delta.kind = protocol::output_kind::listen;
   delta.response_id = "resp_listen";
   delta.measured.wall_clock_ms = 1;
-  return inner(live_wire(delta));
+  return inner(delta);
 }
 
 events live_driver::speaks(const std::string& response, const std::string& text, double seconds, bool end_of_turn) {
@@ -112,14 +105,14 @@ events live_driver::speaks(const std::string& response, const std::string& text,
   words.kind = protocol::output_kind::text;
   words.text = text;
   words.response_id = response;
-  auto all = inner(live_wire(words));
+  auto all = inner(words);
   protocol::output_delta voice;
   voice.kind = protocol::output_kind::audio;
   voice.audio = live_sound(seconds);
   voice.response_id = response;
   voice.end_of_turn = end_of_turn;
   voice.measured.wall_clock_ms = 1;
-  append_events(all, inner(live_wire(voice)));
+  append_events(all, inner(voice));
   return all;
 }
 
@@ -128,25 +121,25 @@ events live_driver::chat_delta(const std::string& text, double seconds) {
   delta.kind = seconds > 0 ? protocol::output_kind::audio : protocol::output_kind::text;
   delta.text = text;
   if (seconds > 0) delta.audio = live_sound(seconds);
-  return inner(live_wire(delta));
+  return inner(delta);
 }
 
 events live_driver::chat_done() {
   protocol::response_done done;
   done.reason = "turn_end";
-  return inner(live_wire(done));
+  return inner(done);
 }
 
 events live_driver::inner_error(protocol::error_code code) {
-  return inner(live_wire(protocol::error_event{code, "of the test"}));
+  return inner(protocol::error_event{code, "of the test"});
 }
 
 events live_driver::inner_closes() {
   return carry_out(machine_.on_inner_closed(number_, now_));
 }
 
-events live_driver::inner(const std::string& frame) {
-  return carry_out(machine_.on_inner_frame(number_, frame, now_));
+events live_driver::inner(const protocol::server_event& event) {
+  return carry_out(machine_.on_inner_event(number_, event, now_));
 }
 
 std::vector<protocol::transcript_request> live_driver::unwritten() {
@@ -180,18 +173,18 @@ events live_driver::carry_out(rt::effects effects) {
       validator_.check(frame->frame, now_ms());
       out.push_back(nlohmann::json::parse(frame->frame));
       seen_.push_back({now_ms(), out.back()});
-    } else if (const auto* opened = std::get_if<rt::open_inner>(&effect)) {
+    } else if (const auto* opened = std::get_if<protocol::guest::open_session>(&effect)) {
       if (open_) throw std::runtime_error("a second inner session");
       open_ = opened->kind;
       number_ = opened->number;
       ++opened_;
-    } else if (const auto* said = std::get_if<rt::to_inner>(&effect)) {
+    } else if (const auto* said = std::get_if<protocol::guest::to_session>(&effect)) {
       if (!open_ || said->number != number_) throw std::runtime_error("a frame for no session");
-      asked_.push_back(nlohmann::json::parse(said->frame));
-    } else if (const auto* turn = std::get_if<rt::turn_to_inner>(&effect)) {
+      asked_.push_back(nlohmann::json::parse(protocol::written(said->event)));
+    } else if (const auto* turn = std::get_if<protocol::guest::turn_to_session>(&effect)) {
       if (!open_ || turn->number != number_) throw std::runtime_error("a turn for no session");
-      asked_.push_back(nlohmann::json::parse(turn->turn->encode()));
-    } else if (const auto* dropped = std::get_if<rt::drop_inner>(&effect)) {
+      asked_.push_back(nlohmann::json::parse(protocol::written(turn->turn->make().value())));
+    } else if (const auto* dropped = std::get_if<protocol::guest::drop_session>(&effect)) {
       if (!open_) throw std::runtime_error("no session to drop");
       unused_ += dropped->unused;
       open_.reset();

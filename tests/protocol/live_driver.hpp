@@ -14,8 +14,8 @@
 
 namespace parley::tests {
 
-/// A live machine with a clock of its own, a client whose every received event is validated, and the frames that the
-/// inner session got.
+/// A live machine with a clock of its own, a client whose every received event is validated, and what the inner
+/// session was told, as frames.
 class live_driver {
 public:
   struct received {
@@ -74,7 +74,7 @@ public:
 
 private:
   std::vector<nlohmann::json> carry_out(protocol::realtime::effects effects);
-  std::vector<nlohmann::json> inner(const std::string& frame);
+  std::vector<nlohmann::json> inner(const protocol::server_event& event);
 
   const std::chrono::steady_clock::time_point began_{std::chrono::hours(1)};
   std::chrono::steady_clock::time_point now_ = began_;

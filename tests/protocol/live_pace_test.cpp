@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+using parley::protocol::time_point;
 using parley::protocol::live::paced_speech;
 using parley::protocol::realtime::sound_coding;
 using parley::protocol::realtime::sound_format;
@@ -15,10 +16,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
-const paced_speech::time_point pace_start{std::chrono::hours(1)};
+const time_point pace_start{std::chrono::hours(1)};
 
 /// What is sent from `now` on, until nothing is due.
-std::vector<paced_speech::piece> play_all(paced_speech& speech, paced_speech::time_point now) {
+std::vector<paced_speech::piece> play_all(paced_speech& speech, time_point now) {
   std::vector<paced_speech::piece> out;
   for (auto due = speech.due(); due; due = speech.due()) {
     now = std::max(now, *due);

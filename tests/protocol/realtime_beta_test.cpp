@@ -1,7 +1,9 @@
+#include "protocol/codec/event_writer.hpp"
 #include "protocol/conformance/tables.hpp"
 #include "protocol/realtime/beta_adapter.hpp"
 #include "protocol/realtime/beta_events.hpp"
 #include "protocol/realtime/machine.hpp"
+#include "tests/protocol/server_events.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -57,7 +59,11 @@ public:
   }
 
   std::vector<json> send(const json& event) { return carry_out(server_.on_frame(event.dump(), now_), true); }
-  std::vector<json> inner(const json& event) { return carry_out(server_.on_inner_frame(1, event.dump(), now_), true); }
+  std::vector<json> inner(const json& event) {
+    const auto said = parley::tests::event_in(event.dump());
+    REQUIRE(said);
+    return carry_out(server_.on_inner_event(1, *said, now_), true);
+  }
   const std::vector<json>& first() const { return first_; }
   const std::vector<json>& asked() const { return asked_; }
 
@@ -65,9 +71,10 @@ private:
   std::vector<json> carry_out(const rt::effects& effects, bool beta) {
     std::vector<json> out;
     for (const auto& effect : effects) {
-      if (const auto* said = std::get_if<rt::to_inner>(&effect)) asked_.push_back(json::parse(said->frame));
-      if (const auto* turn = std::get_if<rt::turn_to_inner>(&effect))
-        asked_.push_back(json::parse(turn->turn->encode()));
+      if (const auto* said = std::get_if<parley::protocol::guest::to_session>(&effect))
+        asked_.push_back(json::parse(parley::protocol::written(said->event)));
+      if (const auto* turn = std::get_if<parley::protocol::guest::turn_to_session>(&effect))
+        asked_.push_back(json::parse(parley::protocol::written(turn->turn->make().value())));
       const auto* frame = std::get_if<rt::to_client>(&effect);
       if (frame == nullptr) continue;
       out.push_back(json::parse(frame->frame));

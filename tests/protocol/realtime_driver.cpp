@@ -1,7 +1,8 @@
 #include "tests/protocol/realtime_driver.hpp"
 
-#include "protocol/codec/server_codec.hpp"
+#include "protocol/codec/event_writer.hpp"
 #include "protocol/realtime/sound.hpp"
+#include "tests/protocol/server_events.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,13 +20,6 @@ namespace rt = protocol::realtime;
 
 rt::origin origin_at(std::chrono::steady_clock::time_point now, bool served) {
   return {"parley", served, now, 1'700'000'000};
-}
-
-std::string wire(protocol::server_event event) {
-  protocol::encode_context context;
-  context.spoken = protocol::dialect::current;
-  context.session_id = "sess_inner";
-  return encode(event, context);
 }
 
 protocol::usage some_usage() {
@@ -95,7 +89,7 @@ std::vector<json> realtime_driver::grant() {
   if (!open_) throw std::runtime_error("no session was asked for");
   protocol::session_created created;
   created.turn_based = *open_ == protocol::mode::chat;
-  return inner(wire(created));
+  return inner(created);
 }
 
 std::vector<json> realtime_driver::chat_delta(const std::string& text, double seconds) {
@@ -103,14 +97,14 @@ std::vector<json> realtime_driver::chat_delta(const std::string& text, double se
   delta.kind = seconds > 0 ? protocol::output_kind::audio : protocol::output_kind::text;
   delta.text = text;
   if (seconds > 0) delta.audio = sound(seconds);
-  return inner(wire(delta));
+  return inner(delta);
 }
 
 std::vector<json> realtime_driver::chat_done(const std::string& reason) {
   protocol::response_done done;
   done.reason = reason;
   done.used = some_usage();
-  return inner(wire(done));
+  return inner(done);
 }
 
 std::vector<json> realtime_driver::listens() {
@@ -119,7 +113,7 @@ std::vector<json> realtime_driver::listens() {
   delta.response_id = "resp_listen";
   delta.measured.wall_clock_ms = 1;
   delta.chunk_usage = some_usage();
-  return inner(wire(delta));
+  return inner(delta);
 }
 
 std::vector<json> realtime_driver::speaks(const std::string& response, const std::string& text, double seconds,
@@ -129,20 +123,26 @@ std::vector<json> realtime_driver::speaks(const std::string& response, const std
   words.text = text;
   words.response_id = response;
   words.chunk_usage = some_usage();
-  auto all = inner(wire(words));
+  auto all = inner(words);
   protocol::output_delta voice;
   voice.kind = protocol::output_kind::audio;
   voice.audio = sound(seconds);
   voice.response_id = response;
   voice.end_of_turn = end_of_turn;
   voice.measured.wall_clock_ms = 1;
-  auto more = inner(wire(voice));
+  auto more = inner(voice);
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
+std::vector<json> realtime_driver::inner(const protocol::server_event& event) {
+  return carry_out(machine_.on_inner_event(number_, event, now_));
+}
+
 std::vector<json> realtime_driver::inner(const std::string& frame) {
-  return carry_out(machine_.on_inner_frame(number_, frame, now_));
+  const auto event = event_in(frame);
+  if (!event) throw std::runtime_error("no event of a session");
+  return inner(*event);
 }
 
 std::vector<json> realtime_driver::inner_closes() {
@@ -173,18 +173,18 @@ std::vector<json> realtime_driver::carry_out(rt::effects effects) {
       seen_.check(frame->frame, 0);
       events.push_back(json::parse(frame->frame));
       events_.push_back(events.back());
-    } else if (const auto* opened = std::get_if<rt::open_inner>(&effect)) {
+    } else if (const auto* opened = std::get_if<protocol::guest::open_session>(&effect)) {
       if (open_) throw std::runtime_error("a second inner session");
       open_ = opened->kind;
       number_ = opened->number;
       ++opened_;
-    } else if (const auto* said = std::get_if<rt::to_inner>(&effect)) {
+    } else if (const auto* said = std::get_if<protocol::guest::to_session>(&effect)) {
       if (!open_ || said->number != number_) throw std::runtime_error("a frame for no session");
-      asked_.push_back(json::parse(said->frame));
-    } else if (const auto* turn = std::get_if<rt::turn_to_inner>(&effect)) {
+      asked_.push_back(json::parse(protocol::written(said->event)));
+    } else if (const auto* turn = std::get_if<protocol::guest::turn_to_session>(&effect)) {
       if (!open_ || turn->number != number_) throw std::runtime_error("a turn for no session");
-      asked_.push_back(json::parse(turn->turn->encode()));
-    } else if (const auto* dropped = std::get_if<rt::drop_inner>(&effect)) {
+      asked_.push_back(json::parse(protocol::written(turn->turn->make().value())));
+    } else if (const auto* dropped = std::get_if<protocol::guest::drop_session>(&effect)) {
       if (!open_) throw std::runtime_error("no session to drop");
       unused_ += dropped->unused;
       open_.reset();

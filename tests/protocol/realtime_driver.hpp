@@ -38,7 +38,8 @@ public:
   std::vector<nlohmann::json> listens();
   std::vector<nlohmann::json> speaks(const std::string& response, const std::string& text, double seconds,
                                      bool end_of_turn = false);
-  std::vector<nlohmann::json> inner(const std::string& frame);
+  std::vector<nlohmann::json> inner(const protocol::server_event& event);
+  std::vector<nlohmann::json> inner(const std::string& frame); ///< the event that it stands for
   std::vector<nlohmann::json> inner_closes();
 
   /// What is to be written down, and nobody has looked at; and the answer.

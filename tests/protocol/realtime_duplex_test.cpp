@@ -1,4 +1,4 @@
-#include "protocol/realtime/duplex_feed.hpp"
+#include "protocol/guest/duplex_feed.hpp"
 #include "tests/protocol/realtime_driver.hpp"
 #include "tests/protocol/wire_material.hpp"
 
@@ -115,7 +115,7 @@ TEST_CASE("a burst of sound is passed on at the pace of the answers, and nothing
 }
 
 TEST_CASE("of more sound than may wait the oldest whole units go") {
-  parley::protocol::realtime::duplex_feed feed(3);
+  parley::protocol::guest::duplex_feed feed(3);
   CHECK(feed.hear(std::vector<float>(48'000)) == 0);
   CHECK(feed.hear(std::vector<float>(1)) == 1);
   CHECK(feed.waiting_samples() == 32'001);
@@ -309,7 +309,7 @@ TEST_CASE("what a camera sees goes to a session of video, with the next second")
   CHECK(last(asked, "session.init")["payload"]["system_prompt"] == "Conversation so far:\nUser: (a picture) \n");
   CHECK(pictures(asked) == std::vector<std::size_t>{1}); // the newest of those from before
   const auto sent = last(asked, "input.append")["input"]["video_frames"][0].get<std::string>();
-  CHECK(sent == "data:image/jpeg;base64," + parley::protocol::test::jpeg(64, 11));
+  CHECK(sent == parley::protocol::test::jpeg(64, 11));
 
   server.listens();
   for (int height = 20; height < 26; ++height) server.send(view(height));
@@ -342,7 +342,7 @@ TEST_CASE("without full duplex a camera's newest four pictures are part of the c
   server.grant();
   const auto content = last(server.asked(), "input.append")["input"]["messages"][0]["content"];
   REQUIRE(content.size() == 4);
-  CHECK(content[0]["data"] == "data:image/jpeg;base64," + parley::protocol::test::jpeg(64, 12));
+  CHECK(content[0]["data"] == parley::protocol::test::jpeg(64, 12));
 }
 
 TEST_CASE("a result that does not follow its call says whose it is, to a duplex session") {

@@ -1,3 +1,4 @@
+#include "protocol/media/pcm.hpp"
 #include "tests/protocol/live_driver.hpp"
 #include "tests/protocol/realtime_driver.hpp"
 
@@ -143,11 +144,14 @@ TEST_CASE("server_vad may be answered in full duplex") {
 
 TEST_CASE("a voice with a name of its own goes to sessions and chat turns") {
   realtime::machine_terms terms;
-  terms.voices = std::make_shared<realtime::voice_map>(realtime::voice_map{{"marin", "UklGRg=="}});
+  const auto voice = std::make_shared<const std::vector<float>>(8000, 0.25f);
+  std::string written;
+  append_samples(*voice, written);
+  terms.voices = std::make_shared<realtime::voice_map>(realtime::voice_map{{"marin", voice}});
   realtime_driver server(true, 1, terms);
   server.update({{"audio", {{"output", {{"voice", "marin"}}}}}});
   server.hear(tone(0.5));
-  CHECK(server.asked().at(0)["payload"]["voice"]["ref_audio_base64"] == "UklGRg==");
+  CHECK(server.asked().at(0)["payload"]["voice"]["ref_audio_base64"] == written);
   server.send({{"type", "response.create"}, {"response", {{"conversation", "none"}}}});
   server.hear(quiet(1));
   server.wait(milliseconds(1000));
@@ -157,5 +161,5 @@ TEST_CASE("a voice with a name of its own goes to sessions and chat turns") {
     return each["type"] == "input.append" && each["input"].contains("messages");
   });
   REQUIRE(turn != frames.end());
-  CHECK((*turn)["input"]["tts"]["ref_audio_data"] == "UklGRg==");
+  CHECK((*turn)["input"]["tts"]["ref_audio_data"] == written);
 }

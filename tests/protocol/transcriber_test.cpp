@@ -1,7 +1,7 @@
 #include "protocol/transcription/transcriber.hpp"
 
 #include "protocol/codec/client_codec.hpp"
-#include "protocol/codec/server_codec.hpp"
+#include "protocol/codec/event_writer.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -13,30 +13,23 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string wire_of(server_event event) {
-  encode_context context;
-  context.spoken = dialect::current;
-  context.session_id = "sess_background";
-  return encode(event, context);
-}
-
 /// A transcriber with a clock, the one session that may be open, and the answers.
 struct fixture {
   transcriber that{};
-  transcriber::time_point now{1h};
+  time_point now{1h};
   std::optional<std::uint64_t> open{};
   std::vector<nlohmann::json> asked{};
   std::vector<transcript> answers{};
 
   void carry_out(transcriber::effects effects) {
     for (auto& effect : effects) {
-      if (const auto* opened = std::get_if<transcriber::open_session>(&effect)) {
+      if (const auto* opened = std::get_if<guest::open_session>(&effect)) {
         REQUIRE(!open);
         open = opened->number;
-      } else if (const auto* said = std::get_if<transcriber::to_session>(&effect)) {
+      } else if (const auto* said = std::get_if<guest::to_session>(&effect)) {
         REQUIRE(open == said->number);
-        asked.push_back(nlohmann::json::parse(said->frame));
-      } else if (const auto* dropped = std::get_if<transcriber::drop_session>(&effect)) {
+        asked.push_back(nlohmann::json::parse(written(said->event)));
+      } else if (const auto* dropped = std::get_if<guest::drop_session>(&effect)) {
         REQUIRE(open == dropped->number);
         open.reset();
       } else {
@@ -48,9 +41,9 @@ struct fixture {
     const auto sound = std::make_shared<const std::vector<std::int16_t>>(samples, std::int16_t{1000});
     carry_out(that.want({number, sound, std::move(language)}, now));
   }
-  void hear(server_event event) {
+  void hear(const server_event& event) {
     REQUIRE(open);
-    carry_out(that.on_frame(*open, wire_of(std::move(event))));
+    carry_out(that.on_event(*open, event));
   }
   void grant() {
     session_created created;
@@ -197,7 +190,7 @@ TEST_CASE("errors and the end of the transcriber fail what was asked for") {
 TEST_CASE("who speaks Chinese is asked in Chinese") {
   const auto sound = std::make_shared<const std::vector<std::int16_t>>(16'000);
   const auto task = [&](const std::string& language) {
-    const auto turn = nlohmann::json::parse(encode_transcription_turn({1, sound, language}));
+    const auto turn = nlohmann::json::parse(written(transcription_turn({1, sound, language})));
     return turn["input"]["messages"][0]["content"][0]["text"].get<std::string>();
   };
   CHECK(task("zh-CN").starts_with("请"));

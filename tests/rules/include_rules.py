@@ -34,9 +34,8 @@ LIBRARIES = {
 }
 # (from, to) -> why a room may include one that includes it. Only what is needed may stand here, and never more than now.
 CIRCLES: dict[tuple[str, str], str] = {
-    ("protocol/transcription", "protocol/realtime"): "turns of the user are found by what finds them for a dialect",
 }
-MOST_CIRCLES = 1
+MOST_CIRCLES = 0
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 

@@ -1,14 +1,14 @@
-#include "protocol/realtime/duplex_feed.hpp"
+#include "protocol/guest/duplex_feed.hpp"
 
-#include "protocol/codec/client_side.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/media/pcm.hpp"
 #include "protocol/media/picture.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-namespace parley::protocol::realtime {
+namespace parley::protocol::guest {
 
 std::size_t duplex_feed::hear(std::span<const float> samples) {
   waiting_.insert(waiting_.end(), samples.begin(), samples.end());
@@ -27,7 +27,7 @@ void duplex_feed::take(std::size_t samples) {
   taken_ = 0;
 }
 
-void duplex_feed::show(std::shared_ptr<const std::string> picture) {
+void duplex_feed::show(image_file picture) {
   pictures_.push_back(std::move(picture));
   if (pictures_.size() > max_frames) pictures_.pop_front();
 }
@@ -45,10 +45,12 @@ void duplex_feed::answered() {
   if (answered_ > told_at_ && context_.empty()) told_bytes_ = 0;
 }
 
-std::optional<std::string> duplex_feed::next(bool speaking) {
+std::optional<append_event> duplex_feed::next(bool speaking) {
+  append_event out;
   if (!context_.empty() && !speaking) {
     told_at_ = sent_ / unit;
-    return encode_context_append(std::exchange(context_, {}));
+    out.context = std::exchange(context_, {});
+    return out;
   }
   const std::size_t wanted = unit - sent_ % unit;
   const bool full = waiting_samples() >= wanted && sent_ / unit < answered_ + most_in_flight;
@@ -57,11 +59,13 @@ std::optional<std::string> duplex_feed::next(bool speaking) {
   if (!full && !urgent) return std::nullopt;
   const auto size = std::min(wanted, waiting_samples());
   sent_ += size;
-  const std::vector pictures(std::make_move_iterator(pictures_.begin()), std::make_move_iterator(pictures_.end()));
+  out.frames.assign(std::make_move_iterator(pictures_.begin()), std::make_move_iterator(pictures_.end()));
   pictures_.clear();
-  auto frame = encode_append(std::span(waiting_).subspan(taken_, size), std::exchange(force_, false), pictures);
+  out.force_listen = std::exchange(force_, false);
+  const auto next = std::span(waiting_).subspan(taken_, size);
+  out.samples = clamped(std::vector<float>(next.begin(), next.end()));
   take(size);
-  return frame;
+  return out;
 }
 
 void duplex_feed::begin() {
@@ -77,4 +81,4 @@ void duplex_feed::keep_last(std::size_t samples) {
   if (waiting_samples() > samples) take(waiting_samples() - samples);
 }
 
-} // namespace parley::protocol::realtime
+} // namespace parley::protocol::guest

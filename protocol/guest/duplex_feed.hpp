@@ -4,13 +4,12 @@
 
 #include <cstddef>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace parley::protocol::realtime {
+namespace parley::protocol::guest {
 
 /// The user's sound, and what a camera sees, on its way to a duplex session: cut into units, of which few are passed on before their answers
 /// come, because the session drops what comes too fast. Nothing is dropped here up to `most_units`.
@@ -21,8 +20,8 @@ public:
   /// Takes samples at 16 kHz. Returns how many units had to be dropped, oldest first.
   std::size_t hear(std::span<const float> samples);
 
-  /// A picture that goes with the next append: a data URL, as it stands between its quotes. Only the newest few stay.
-  void show(std::shared_ptr<const std::string> picture);
+  /// A picture that goes with the next append. Only the newest few stay.
+  void show(image_file picture);
 
   /// Text that the model reads before the next second. False if there is too much of it: then only another session can
   /// be told.
@@ -34,9 +33,9 @@ public:
   /// The next append breaks off what the model says, and is due at once.
   void force_listen() { force_ = true; }
 
-  /// The frame `input.append` to send now; call it until there is none. Text waits while `speaking`: in the middle of
+  /// The input to send now; call it until there is none. Text waits while `speaking`: in the middle of
   /// what the model says it would not be read, but make the model lose its thread.
-  std::optional<std::string> next(bool speaking = false);
+  std::optional<append_event> next(bool speaking = false);
 
   /// The session has answered a unit.
   void answered();
@@ -58,7 +57,7 @@ private:
   std::size_t most_units_;
   std::vector<float> waiting_;
   std::size_t taken_ = 0; ///< of `waiting_`, from its front
-  std::deque<std::shared_ptr<const std::string>> pictures_;
+  std::deque<image_file> pictures_;
   std::size_t sent_ = 0;     ///< samples sent to this session
   std::size_t answered_ = 0; ///< units
   bool force_ = false;
@@ -67,4 +66,4 @@ private:
   std::size_t told_at_ = 0;           ///< units sent when text came last: the one after them reads it
 };
 
-} // namespace parley::protocol::realtime
+} // namespace parley::protocol::guest
