@@ -10,7 +10,7 @@
 
 namespace parley::app {
 
-/// be called from any thread and never block.
+/// What happens to a service that its main thread has to know. May be called from any thread; never blocks.
 class service_news {
 public:
   enum class what { worker_up, worker_down, broken, asked_to_reload, asked_to_stop };

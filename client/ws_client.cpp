@@ -110,10 +110,10 @@ private:
   std::string refusal() const {
     std::string what = host_ + " answered HTTP " + std::to_string(response_.result_int()) + " instead of a WebSocket";
     const std::string_view body = std::string_view(response_.body()).substr(0, most_refusal_bytes);
-    const auto from = body.find_first_not_of(" \t\r\n");
-    if (from != std::string_view::npos) what.append(": ").append(printable_line(body.substr(from)));
-    while (what.back() == ' ') what.pop_back();
-    return what;
+    constexpr std::string_view blanks = " \t\r\n";
+    const auto from = body.find_first_not_of(blanks);
+    if (from == std::string_view::npos) return what;
+    return what + ": " + printable_line(body.substr(from, body.find_last_not_of(blanks) + 1 - from));
   }
 
   /// Reads piece by piece: Beast's own loop over the pieces of a message goes wrong if a close under way drops the rest.

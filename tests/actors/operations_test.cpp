@@ -110,22 +110,26 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 0);
 }
 
-TEST_CASE("as many slots are wanted as sessions hold and clients wait for, also without a worker") {
+TEST_CASE("as many slots are wanted as sessions hold and clients wait for, also when the worker is gone") {
   stub_script script(1);
-  test_server core;
+  auto settings = test_server::quick_settings();
+  settings.queue.no_worker_seconds = 20;
+  test_server core(settings);
   CHECK(value(metrics_of(core), "parley_slots_wanted") == 0);
-  auto first = core.connect();
-  first.link->next("session.queued");
-  CHECK(value(metrics_of(core), "parley_slots_wanted") == 1);
   core.add_up(script);
+  auto first = core.connect();
   first.init();
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 1);
   auto second = core.connect();
   second.link->next("session.queued");
   CHECK(value(metrics_of(core), "parley_slots_wanted") == 2);
+  script.die();
+  first.send_text(append_frame());
+  CHECK(eventually([&] { return value(metrics_of(core), R"(parley_worker_up{worker="1"})") == 0; }));
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 2);
   second.vanish();
-  first.close_session();
-  CHECK(core.all_free());
-  CHECK(value(metrics_of(core), "parley_slots_wanted") == 0);
+  first.vanish();
+  CHECK(eventually([&] { return value(metrics_of(core), "parley_slots_wanted") == 0; }));
 }
 
 TEST_CASE("the listen that ends a turn in its last second is no unit of its own") {
