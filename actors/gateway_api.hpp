@@ -166,6 +166,9 @@ public:
   virtual void close_session(std::string id, std::string reason, principal who,
                              std::function<void(close_answer)> done) = 0;
 
+  /// Closes all sessions and connections of that API key, by its name: it is good no more.
+  virtual void close_sessions_of(const std::string& key, const std::string& reason) = 0;
+
   /// POST /sessions/{id}/move: moves the session to another worker as soon as one has room. Calls back with false if
   /// there is no such live session.
   virtual void move_session(std::string id, std::function<void(bool known)> done) = 0;

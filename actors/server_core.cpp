@@ -381,6 +381,11 @@ void server_core::close_session(std::string id, std::string reason, principal wh
   done(close_answer::closed);
 }
 
+void server_core::close_sessions_of(const std::string& key, const std::string& reason) {
+  for (const auto& connection : realtime_.of_key(key)) caf::anon_send(connection, close_request{reason});
+  for (const auto& session : surroundings_.registry.of_key(key)) caf::anon_send(session, close_request{reason});
+}
+
 void server_core::move_session(std::string id, std::function<void(bool known)> done) {
   const auto found = surroundings_.registry.find(id);
   if (found.session) caf::anon_send(*found.session, move_request{});

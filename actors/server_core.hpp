@@ -77,6 +77,7 @@ public:
   std::string sessions(const principal& who) override;
   void close_session(std::string id, std::string reason, principal who,
                      std::function<void(close_answer)> done) override;
+  void close_sessions_of(const std::string& key, const std::string& reason) override;
   void move_session(std::string id, std::function<void(bool known)> done) override;
   void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
 

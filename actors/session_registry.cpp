@@ -120,6 +120,14 @@ std::vector<session_actor> session_registry::all() const {
   return sessions;
 }
 
+std::vector<session_actor> session_registry::of_key(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<session_actor> sessions;
+  for (const auto& [number, of] : records_)
+    if (of.whose.key == key) sessions.push_back(of.session);
+  return sessions;
+}
+
 std::vector<session_registry::count> session_registry::counts() const {
   const std::lock_guard lock(mutex_);
   std::map<std::pair<protocol::mode, protocol::session_state>, int> found;

@@ -76,6 +76,9 @@ public:
   /// All actors, including those of closed sessions.
   std::vector<session_actor> all() const;
 
+  /// All actors of a key's sessions, whether they have an id yet or not.
+  std::vector<session_actor> of_key(const std::string& key) const;
+
   struct view {
     std::string id;
     protocol::mode kind;

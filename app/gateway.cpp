@@ -13,6 +13,7 @@
 #include <iostream>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace parley::app {
 
@@ -32,11 +33,14 @@ int gateway(const service_flags& flags) {
                            [&news](std::string why) { news.broken(std::move(why)); });
   auto nodes = std::make_unique<net::node_listener>(settings, core);
   auto peers = dialers_of(settings, settings.nodes.peers);
-  if (!peers.empty()) core.copy_to_peers(std::move(peers), node_name(settings));
+  if (!peers.dial.empty()) core.copy_to_peers(std::move(peers.dial), node_name(settings));
   net::server server(std::move(options), core);
   spdlog::info("workers join at {}", nodes->address());
   std::cout << "ready " << server.url() << std::endl;
-  const auto end = news.wait();
+  const std::vector<reading> parts{[&] { return server.read_again(); }, [&] { return nodes->read_again(); },
+                                   peers.read_again};
+  auto end = news.wait();
+  for (; end.kind == service_news::what::asked_to_reload; end = news.wait()) reload(parts);
   const bool broken = end.kind == service_news::what::broken;
   if (broken)
     std::cerr << "parley: " << end.reason << std::endl;

@@ -1,5 +1,6 @@
 #include "app/logging.hpp"
 
+#include "actors/log_facts.hpp"
 #include "actors/logger.hpp"
 #include "base/assert.hpp"
 #include "base/line_output.hpp"
@@ -51,6 +52,25 @@ public:
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_session>(); }
 };
 
+/// Members of this record alone (actors::log_facts).
+class json_facts final : public spdlog::custom_flag_formatter {
+public:
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& to) override {
+    const auto* facts = actors::log_facts::current();
+    if (!facts) return;
+    for (const auto& each : facts->all()) {
+      to.push_back(',');
+      append_json(each.name, to);
+      to.push_back(':');
+      if (each.is_text)
+        append_json(each.value, to);
+      else
+        to.append(each.value.data(), each.value.data() + each.value.size());
+    }
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_facts>(); }
+};
+
 void append_escaped(std::string_view text, spdlog::memory_buf_t& to) {
   const auto safe = base::escaped(text);
   to.append(safe.data(), safe.data() + safe.size());
@@ -74,6 +94,20 @@ public:
     to.push_back(' ');
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_session>(); }
+};
+
+class text_facts final : public spdlog::custom_flag_formatter {
+public:
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& to) override {
+    const auto* facts = actors::log_facts::current();
+    if (!facts) return;
+    std::string_view before = "; ";
+    for (const auto& each : facts->all()) {
+      append_escaped(std::string(before) + std::string(each.name) + ' ' + each.value, to);
+      before = ", ";
+    }
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_facts>(); }
 };
 
 /// Standard error, which never makes a thread wait.
@@ -118,11 +152,11 @@ std::unique_ptr<spdlog::formatter> formatter_for(config::log_format format) {
       format == config::log_format::json ? spdlog::pattern_time_type::utc : spdlog::pattern_time_type::local;
   auto formatter = std::make_unique<spdlog::pattern_formatter>(time);
   if (format == config::log_format::json) {
-    formatter->add_flag<json_message>('*').add_flag<json_session>('~');
-    formatter->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","part":"%n",%~"message":%*})");
+    formatter->add_flag<json_message>('*').add_flag<json_session>('~').add_flag<json_facts>('&');
+    formatter->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","part":"%n",%~"message":%*%&})");
   } else {
-    formatter->add_flag<text_message>('*').add_flag<text_session>('~');
-    formatter->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %n %~%*");
+    formatter->add_flag<text_message>('*').add_flag<text_session>('~').add_flag<text_facts>('&');
+    formatter->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %n %~%*%&");
   }
   return formatter;
 }

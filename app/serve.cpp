@@ -22,13 +22,13 @@ namespace parley::app {
 namespace {
 
 /// Runs until the server has to stop; returns the exit status.
-int serve_until_told(service_news& news, const std::string& url, std::size_t workers) {
+int serve_until_told(service_news& news, net::server& server, std::size_t workers) {
   auto ready = false;
   for (std::size_t down = 0;;) {
     const auto next = news.wait();
     switch (next.kind) {
     case service_news::what::worker_up:
-      if (!std::exchange(ready, true)) std::cout << "ready " << url << std::endl;
+      if (!std::exchange(ready, true)) std::cout << "ready " << server.url() << std::endl;
       break;
     case service_news::what::worker_down:
       // With one worker this is the end; of several, those that cannot start are tried again as long as others serve.
@@ -37,6 +37,7 @@ int serve_until_told(service_news& news, const std::string& url, std::size_t wor
       std::cerr << "parley: the model cannot be served: " << next.reason << std::endl;
       return 1;
     case service_news::what::broken: std::cerr << "parley: " << next.reason << std::endl; return 1;
+    case service_news::what::asked_to_reload: reload({[&] { return server.read_again(); }}); break;
     case service_news::what::asked_to_stop: spdlog::info("asked to stop"); return 0;
     }
   }
@@ -78,7 +79,7 @@ int serve(const service_flags& flags) {
   } else {
     workers = std::make_unique<device_workers>(flags, settings, devices, core, news);
   }
-  const int status = serve_until_told(news, server.url(), devices.size());
+  const int status = serve_until_told(news, server, devices.size());
   core.drain();
   server.stop(flush_time);
   workers.reset();

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
+#include <fcntl.h>
 #include <optional>
 #include <unistd.h>
 
@@ -21,6 +23,13 @@ namespace {
 constexpr std::chrono::seconds same_request{1};
 
 using std::chrono::steady_clock;
+
+/// Whether the process has a controlling terminal.
+bool has_terminal() {
+  const int terminal = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (terminal >= 0) ::close(terminal);
+  return terminal >= 0;
+}
 
 } // namespace
 
@@ -51,12 +60,16 @@ config::settings settings_from(const service_flags& flags) {
 void prepare_process() {
   net::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN); // until somebody handles it
 }
 
 class stop_requests::impl {
 public:
   explicit impl(service_news& news)
-      : signals_([&news, asked = std::optional<steady_clock::time_point>()](int) mutable {
+      : signals_([&news, had_terminal = has_terminal(),
+                  asked = std::optional<steady_clock::time_point>()](int number) mutable {
+          if (number == SIGHUP && !(had_terminal && !has_terminal())) return news.ask_to_reload();
+          if (number == SIGHUP) spdlog::info("the terminal was closed");
           if (!asked) {
             asked = steady_clock::now();
             news.ask_to_stop();
@@ -67,11 +80,22 @@ public:
         }) {}
 
 private:
-  const net::stop_signals signals_;
+  const net::process_signals signals_;
 };
 
 stop_requests::stop_requests(service_news& news) : impl_(std::make_unique<impl>(news)) {}
 stop_requests::~stop_requests() = default;
+
+void reload(const std::vector<reading>& parts) {
+  try {
+    std::vector<std::function<void()>> effects;
+    effects.reserve(parts.size());
+    for (const auto& read : parts) effects.push_back(read());
+    for (const auto& put_into_effect : effects) put_into_effect();
+  } catch (const std::exception& problem) {
+    spdlog::error("keys and certificates stay as they were: {}", problem.what());
+  }
+}
 
 std::string resolve_model(config::settings& settings) {
   if (settings.worker.model.empty()) settings.worker.model = inference::default_model_directory().string();

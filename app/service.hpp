@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,7 +52,8 @@ config::settings settings_from(const service_flags& flags);
 /// of its log goes away.
 void prepare_process();
 
-/// While this object lives, SIGINT and SIGTERM request a stop; the second signal exits at once.
+/// While this object lives, SIGINT and SIGTERM request a stop; the second signal exits at once. SIGHUP requests that keys
+/// and certificates are read again, or a stop if it says that the process's terminal was closed.
 class stop_requests {
 public:
   explicit stop_requests(service_news& news);
@@ -61,6 +63,12 @@ private:
   class impl;
   std::unique_ptr<impl> impl_;
 };
+
+/// Reads something again, and returns what puts it into effect; throws if that is not possible.
+using reading = std::function<std::function<void()>()>;
+
+/// Reads all of it again, then puts all into effect. If something cannot be read, all stays as it was, and the log says why.
+void reload(const std::vector<reading>& parts);
 
 /// Returns the checkpoint that the settings name, or else the embedded one, and stores its path in `worker.model`.
 /// Throws std::runtime_error if the embedded one is missing.

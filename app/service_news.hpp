@@ -10,10 +10,10 @@
 
 namespace parley::app {
 
-/// be called from any thread and never block.
+/// What happens to a service that its main thread has to know. May be called from any thread; never blocks.
 class service_news {
 public:
-  enum class what { worker_up, worker_down, broken, asked_to_stop };
+  enum class what { worker_up, worker_down, broken, asked_to_reload, asked_to_stop };
   struct item {
     what kind;
     std::string reason; ///< only for `worker_down` and `broken`
@@ -22,6 +22,7 @@ public:
   void worker_up() { post({what::worker_up, {}}); }
   void worker_down(std::string reason) { post({what::worker_down, std::move(reason)}); }
   void broken(std::string reason) { post({what::broken, std::move(reason)}); }
+  void ask_to_reload() { post({what::asked_to_reload, {}}); }
   void ask_to_stop() { post({what::asked_to_stop, {}}); }
 
   /// Returns nothing if the time runs out first.

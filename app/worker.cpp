@@ -31,16 +31,18 @@ int worker(const service_flags& flags) {
 
   service_news news;
   const stop_requests requests(news);
+  auto gateways = dialers_of(settings, settings.nodes.join);
   actors::node_worker node(
       settings, node_name(settings),
       [settings](inference::engine::sink tell) { return inference::make_engine(settings, std::move(tell)); },
-      dialers_of(settings, settings.nodes.join),
+      std::move(gateways.dial),
       [&news](const actors::registration_event& what) {
         using enum actors::registration_event::what;
         if (what.kind == ended) news.worker_down("the model cannot be served: " + what.reason);
         if (what.kind == refused) news.worker_down("cannot join: " + what.reason);
       });
-  const auto next = news.wait();
+  auto next = news.wait();
+  for (; next.kind == service_news::what::asked_to_reload; next = news.wait()) reload({gateways.read_again});
   if (next.kind == service_news::what::worker_down) {
     // The supervisor of this process restarts it.
     std::cerr << "parley: " << next.reason << std::endl;
@@ -50,8 +52,10 @@ int worker(const service_flags& flags) {
   spdlog::info("asked to stop");
   node.leave();
   const auto grace = std::chrono::duration<double>(settings.limits.drain_seconds);
-  news.wait_until(std::chrono::steady_clock::now() +
-                  std::chrono::duration_cast<std::chrono::steady_clock::duration>(grace));
+  const auto latest =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(grace);
+  while (const auto more = news.wait_until(latest))
+    if (more->kind != service_news::what::asked_to_reload) break;
   node.stop();
   return 0;
 }

@@ -194,6 +194,7 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   out << load_table(all, run) << std::flush;
   const bool written = write_file(options.json, load_json(all, run), err);
   if (!write_file(options.plot, load_plot(all, run), err) || !written) return 1;
+  if (!all.failure.empty()) err << "parley load: " << all.failure << std::endl;
   if (all.held > 0) return 0;
   err << "parley load: none of " << all.asked << " sessions was created";
   for (const auto& [code, count] : all.errors) err << ", " << count << ' ' << code;

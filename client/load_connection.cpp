@@ -4,7 +4,7 @@ namespace parley::client {
 
 load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_material& material,
                                  const load_scenario& role, load_figures& into)
-    : load_participant(io, world, role), material_(material),
+    : load_participant(io, world, role), material_(material), into_(into),
       person_(role_, material.script(), world.habits, world.end, *this, into) {}
 
 void load_connection::connect() {
@@ -28,6 +28,7 @@ void load_connection::on_event(const protocol::server_glance& event) {
 }
 
 void load_connection::on_ended(const ws_client::ending& how) {
+  if (into_.failure.empty()) into_.failure = how.error;
   person_.ended(world_.now(), how.error.empty() ? "" : "connection_failed");
   end();
 }

@@ -31,6 +31,7 @@ private:
   void leave() override;
 
   const load_material& material_;
+  load_figures& into_;
   load_client person_;
   std::unique_ptr<session_socket> socket_;
   std::uint64_t questions_ = 0;

@@ -58,6 +58,7 @@ void load_figures::merge(const load_figures& other) {
   gap_seconds += other.gap_seconds;
   sound_seconds += other.sound_seconds;
   for (const auto& [code, count] : other.errors) errors[code] += count;
+  if (failure.empty()) failure = other.failure;
   for (const auto times :
        {&load_figures::queue_done, &load_figures::created, &load_figures::first_text, &load_figures::first_sound,
         &load_figures::silenced, &load_figures::whole_answer, &load_figures::returned, &load_figures::lateness})

@@ -36,6 +36,7 @@ struct load_figures {
   double gap_seconds = 0;
   double sound_seconds = 0;
   std::map<std::string, std::int64_t> errors; ///< number by code
+  std::string failure;                        ///< how the first connection failed, for people; empty = none did
 
   latencies queue_done; ///< since connecting
   latencies created;    ///< since the init

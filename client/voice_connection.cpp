@@ -48,6 +48,7 @@ void voice_connection::judge(std::string_view frame) {
 }
 
 void voice_connection::on_ended(const ws_client::ending& how) {
+  if (into_.failure.empty()) into_.failure = how.error;
   person_.ended(world_.now(), how.error.empty() ? "" : "connection_failed");
   end();
 }

@@ -1,5 +1,6 @@
 #include "client/ws_client.hpp"
 
+#include "client/printable.hpp"
 #include "net/stream.hpp"
 
 #include <boost/asio/post.hpp>
@@ -19,6 +20,7 @@ using tcp = asio::ip::tcp;
 
 constexpr std::chrono::seconds handshake_time{30};
 constexpr std::size_t write_buffer_bytes = 32u << 10; ///< frames are masked and written in pieces of this size
+constexpr std::size_t most_refusal_bytes = 1000;      ///< of a refusal's body that are told
 constexpr std::size_t most_message_bytes = 64u << 20; ///< enough for a whole chat answer with its sound
 
 } // namespace
@@ -96,13 +98,22 @@ private:
 
   void on_open(error_code ec) {
     if (ended_) return;
-    if (ec == websocket::error::upgrade_declined)
-      return end(host_ + " answered HTTP " + std::to_string(response_.result_int()) + " instead of a WebSocket", {});
+    if (ec == websocket::error::upgrade_declined) return end(refusal(), {});
     if (ec) return end("no WebSocket at " + host_, ec);
     open_ = true;
     if (told_.opened) told_.opened();
     read();
     write();
+  }
+
+  /// What the server answered instead of a WebSocket.
+  std::string refusal() const {
+    std::string what = host_ + " answered HTTP " + std::to_string(response_.result_int()) + " instead of a WebSocket";
+    const std::string_view body = std::string_view(response_.body()).substr(0, most_refusal_bytes);
+    constexpr std::string_view blanks = " \t\r\n";
+    const auto from = body.find_first_not_of(blanks);
+    if (from == std::string_view::npos) return what;
+    return what + ": " + printable_line(body.substr(from, body.find_last_not_of(blanks) + 1 - from));
   }
 
   /// Reads piece by piece: Beast's own loop over the pieces of a message goes wrong if a close under way drops the rest.
@@ -149,6 +160,9 @@ private:
     ws_client::ending how{static_cast<std::uint16_t>(ws_.reason().code), std::move(what)};
     if (why) how.error += ": " + why.message();
     ws_.next_layer().plain().close();
+    // Beast's timer of the handshake runs on after a refusal, and with it the io_context.
+    ws_.set_option(
+        websocket::stream_base::timeout{websocket::stream_base::none(), websocket::stream_base::none(), false});
     const callbacks told = std::exchange(told_, {});
     if (told.ended) told.ended(how);
   }

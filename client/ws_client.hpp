@@ -18,7 +18,7 @@ public:
   /// How a connection ended.
   struct ending {
     std::uint16_t code = 0; ///< from the server's close frame; 0 if there was none
-    std::string error;      ///< the reason, if there was no closing handshake
+    std::string error;      ///< the reason, if there was no closing handshake; with the server's words if it refused
   };
 
   struct callbacks {

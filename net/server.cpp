@@ -77,7 +77,7 @@ server_options options_from(const config::settings& settings) {
 class server::impl {
 public:
   impl(server_options options, actors::gateway_api& core)
-      : host_(std::move(options.host)),
+      : host_(std::move(options.host)), names_(options.names), tls_(options.tls), keys_file_(options.keys_file),
         shared_{options.limits,
                 options.openai,
                 core,
@@ -86,7 +86,7 @@ public:
                  {host_, options.names},
                  options.admission,
                  secrets_of(options.ephemeral_secret_file)},
-                make_tls(options.tls, host_, options.names),
+                base::current(make_tls(options.tls, host_, options.names)),
                 {},
                 {},
                 net::connections(connections_within(options.limits.connections, descriptor_limit())),
@@ -106,7 +106,7 @@ public:
     }
     if (listener_->is_reachable() && !shared_.entrance.asks_for_keys())
       log()->warn("whoever reaches {} may talk to this server: auth.keys_file is not set", host_);
-    if (listener_->is_reachable() && shared_.entrance.asks_for_keys() && !shared_.tls)
+    if (listener_->is_reachable() && shared_.entrance.asks_for_keys() && !shared_.tls.get())
       log()->warn("API keys come to {} in plain text: tls.mode is off", host_);
     listener_->run();
     for (int i = 0; i < std::max(options.threads, 1); ++i)
@@ -114,6 +114,23 @@ public:
   }
 
   ~impl() { stop(std::chrono::milliseconds(0)); }
+
+  std::function<void()> read_again() {
+    auto keys = std::make_shared<const api_keys>(keys_of(keys_file_));
+    auto tls = make_tls(tls_, host_, names_);
+    return [this, keys = std::move(keys), tls = std::move(tls)] {
+      if (tls) {
+        shared_.tls.set(tls);
+        log()->info("the certificate was read again");
+      }
+      if (!keys->asked()) return;
+      const auto before = shared_.entrance.keys();
+      shared_.entrance.replace_keys(keys);
+      const auto gone = before->missing_in(*keys);
+      log()->info("keys: {} ({} new, {} gone)", keys->size(), keys->missing_in(*before).size(), gone.size());
+      for (const auto& name : gone) shared_.core.close_sessions_of(name, key_removed);
+    };
+  }
 
   void stop(std::chrono::milliseconds grace) {
     if (threads_.empty()) return;
@@ -135,11 +152,15 @@ public:
 
   std::string url() const {
     const bool v6 = host_.find(':') != std::string::npos;
-    return (shared_.tls ? "https://" : "http://") + (v6 ? "[" + host_ + "]" : host_) + ":" + std::to_string(port());
+    return (shared_.tls.get() ? "https://" : "http://") + (v6 ? "[" + host_ + "]" : host_) + ":" +
+           std::to_string(port());
   }
 
 private:
   const std::string host_;
+  const std::string names_;
+  const tls_options tls_;
+  const std::filesystem::path keys_file_;
   service shared_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
@@ -159,6 +180,9 @@ std::string server::url() const {
 }
 std::size_t server::connections() const {
   return impl_->connections_now();
+}
+std::function<void()> server::read_again() {
+  return impl_->read_again();
 }
 void server::stop(std::chrono::milliseconds grace) {
   impl_->stop(grace);

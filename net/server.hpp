@@ -59,6 +59,10 @@ public:
   /// Number of open sockets, HTTP and WebSocket.
   std::size_t connections() const;
 
+  /// Reads API keys and certificates again, from the same files; what it returns puts them into effect: new connections
+  /// use them, and what belongs to keys that are gone is ended. \throws config::settings_error, and then nothing has changed
+  std::function<void()> read_again();
+
   /// Stops accepting, lets open connections close by themselves for up to `grace`, then cuts the rest and joins the I/O
   /// threads. Blocks; must not be called on an I/O thread. Does not end sessions: drain the server core first, so that
   /// late clients still get its refusal. A second call does nothing.

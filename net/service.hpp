@@ -2,6 +2,7 @@
 
 #include "actors/gateway_api.hpp"
 #include "base/byte_budget.hpp"
+#include "base/current.hpp"
 #include "base/log_throttle.hpp"
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
@@ -19,8 +20,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace parley::net {
+
+/// Why the sessions of a key end that is not listed any more; their clients are told.
+inline constexpr const char* key_removed = "key_removed";
 
 /// What all connections of a server share.
 struct service {
@@ -28,7 +33,7 @@ struct service {
   config::openai_door openai;
   actors::gateway_api& core;
   access_control entrance;
-  std::shared_ptr<boost::asio::ssl::context> tls; ///< null = plain text
+  base::current<boost::asio::ssl::context> tls; ///< of new connections; null = plain text
   meters counted;
   router routes;
   connections all;
@@ -36,7 +41,17 @@ struct service {
   base::byte_budget answers;  ///< that wait for their readers
   base::byte_budget waiting;  ///< small messages that no session has taken yet, and frames that no client has read
   base::log_throttle refused_pages{std::chrono::minutes(1)};
+  base::log_throttle refusals{std::chrono::minutes(1), 20};
   boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
+
+  /// Begins what a client was let in for. Its key may have been removed since then.
+  std::unique_ptr<actors::session_handle> admit(actors::connection_info info,
+                                                std::shared_ptr<actors::client_link> link) {
+    const std::string key = info.key;
+    auto handle = core.admit(std::move(info), std::move(link));
+    if (!entrance.still_lists(key)) core.close_sessions_of(key, key_removed);
+    return handle;
+  }
 
   /// Whether a message or a body that is being received may have this many bytes. `held`: its share, which exists once it
   /// is large.

@@ -11,9 +11,10 @@
 
 namespace parley::net {
 
-class stop_signals::impl {
+class process_signals::impl {
 public:
-  explicit impl(std::function<void(int)> on_signal) : signals_(io_, SIGINT, SIGTERM), on_signal_(std::move(on_signal)) {
+  explicit impl(std::function<void(int)> on_signal)
+      : signals_(io_, SIGHUP, SIGINT, SIGTERM), on_signal_(std::move(on_signal)) {
     wait();
     thread_ = std::thread([this] { run_guarded(io_, "the answer to a signal"); });
   }
@@ -38,7 +39,8 @@ private:
   std::thread thread_;
 };
 
-stop_signals::stop_signals(std::function<void(int)> on_signal) : impl_(std::make_unique<impl>(std::move(on_signal))) {}
-stop_signals::~stop_signals() = default;
+process_signals::process_signals(std::function<void(int)> on_signal)
+    : impl_(std::make_unique<impl>(std::move(on_signal))) {}
+process_signals::~process_signals() = default;
 
 } // namespace parley::net

@@ -5,14 +5,14 @@
 
 namespace parley::net {
 
-/// While it lives, calls `on_signal` with the number of every SIGINT and SIGTERM, on a thread of its own.
-class stop_signals {
+/// While it lives, calls `on_signal` with the number of every SIGHUP, SIGINT and SIGTERM, on a thread of its own.
+class process_signals {
 public:
-  explicit stop_signals(std::function<void(int)> on_signal);
-  ~stop_signals();
+  explicit process_signals(std::function<void(int)> on_signal);
+  ~process_signals();
 
-  stop_signals(const stop_signals&) = delete;
-  stop_signals& operator=(const stop_signals&) = delete;
+  process_signals(const process_signals&) = delete;
+  process_signals& operator=(const process_signals&) = delete;
 
 private:
   class impl;

@@ -41,6 +41,7 @@ meters::meters()
           counter_family(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
       sessions_(gauge_family(registry_, "parley_sessions", "Live sessions.")),
       up_(gauge_family(registry_, "parley_worker_up", "1 while the worker has a loaded engine.")),
+      info_(gauge_family(registry_, "parley_worker_info", "1; the labels name the worker's machine and device.")),
       slots_(gauge_family(registry_, "parley_worker_slots", "Slots for sessions, by whether they are in use.")),
       kv_pages_(gauge_family(registry_, "parley_kv_pages", "Pages of the KV cache, by whether a session holds them.")) {
   auto& errors = counter_family(registry_, "parley_errors_total", "Error events sent to clients.");
@@ -64,6 +65,9 @@ meters::meters()
   queue_wait_ = &histogram(registry_, "parley_queue_wait_seconds", "Time from requesting a slot to the grant.")
                      .Add({}, wait_seconds);
   queue_length_ = &gauge_family(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});
+  slots_wanted_ =
+      &gauge_family(registry_, "parley_slots_wanted", "Sessions that hold a slot, and clients that wait for one.")
+           .Add({});
 }
 
 meters::worker::~worker() {
@@ -118,6 +122,15 @@ std::shared_ptr<meters::worker> meters::of_worker(worker_key key) {
   }
   of.busy_s = series(busy_s_, labels{{"worker", name}});
   return kept = std::move(made);
+}
+
+void meters::describe(worker_key key, const std::string& node, const std::string& device) {
+  const auto kept = of_worker(key);
+  const std::lock_guard lock(mutex_);
+  if (kept->info) return;
+  kept->info = &info_.Add({{"worker", std::to_string(key)}, {"node", node}, {"device", device}});
+  kept->info->Set(1);
+  kept->withdraw.emplace_back([this, info = kept->info] { info_.Remove(info); });
 }
 
 void meters::loaded(worker_key key, const worker_capacity& before, const worker_capacity& now) {

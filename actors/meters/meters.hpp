@@ -64,6 +64,7 @@ public:
     prometheus::Gauge* kv_pages_free;
     std::array<prometheus::Counter*, std::size(engine_counters)> counted; ///< one for each engine counter
     prometheus::Counter* busy_s;
+    prometheus::Gauge* info = nullptr;           ///< null until it is described
     std::vector<std::function<void()>> withdraw; ///< removes each of these from its family
   };
 
@@ -71,6 +72,9 @@ public:
 
   /// Created on first use.
   std::shared_ptr<worker> of_worker(worker_key key);
+
+  /// Names the worker's machine and device, once: unlike its number, they stay the same when it rejoins.
+  void describe(worker_key key, const std::string& node, const std::string& device);
 
   /// A worker has reported its load; `before` is its previous report.
   void loaded(worker_key key, const worker_capacity& before, const worker_capacity& now);
@@ -87,6 +91,7 @@ public:
   prometheus::Counter& resumes(bool welcome) { return *(welcome ? resumed_ : not_resumed_); }
   prometheus::Histogram& queue_wait() { return *queue_wait_; }
   prometheus::Gauge& queue_length() { return *queue_length_; }
+  prometheus::Gauge& slots_wanted() { return *slots_wanted_; }
   /// The number of invariants violated in this process so far.
   void violations(std::uint64_t so_far);
   recording_meter& recording() { return recording_; }
@@ -117,6 +122,7 @@ private:
   counters& key_tokens_;
   gauges& sessions_;
   gauges& up_;
+  gauges& info_;
   gauges& slots_;
   gauges& kv_pages_;
   std::array<prometheus::Counter*, protocol::error_table.size()> errors_{};
@@ -127,6 +133,7 @@ private:
   prometheus::Counter* violations_;
   prometheus::Histogram* queue_wait_;
   prometheus::Gauge* queue_length_;
+  prometheus::Gauge* slots_wanted_;
   recording_meter recording_{registry_};
   log_meter logs_{registry_};
   realtime_meter realtime_{registry_};

@@ -33,7 +33,7 @@ realtime_session::realtime_session(caf::actor_config& config, realtime_registry&
                                    std::shared_ptr<client_link> link)
     : realtime_actor::base(config), clock_(clock), counted_(counted), dialect_(name_of_dialect(connection)),
       open_(std::move(open)), recordings_(recordings), connection_(std::move(connection)), link_(std::move(link)),
-      machine_(std::move(machine)), entry_(registry.add(realtime_actor(this))) {
+      machine_(std::move(machine)), entry_(registry.add(realtime_actor(this), connection_.key)) {
   const log_session about(machine_->id());
   log()->debug("connected from {}{}{}, speaks a dialect of OpenAI's", connection_.remote,
                connection_.key.empty() ? "" : " with key ", connection_.key);
@@ -56,6 +56,9 @@ realtime_session::behavior_type realtime_session::make_behavior() {
       [this](const guest_closed& which) { carry_out(machine_->on_inner_closed(which.number, steady_now())); },
       [this](const transcript_ready& answer) { carry_out(machine_->on_transcript(answer.heard, steady_now())); },
       [this](const drain_request&) { carry_out(machine_->on_drain(steady_now())); },
+      [this](const close_request& why) {
+        carry_out({protocol::realtime::end_client{1008, why.reason}});
+      },
       [this](const timer_due&) {
         deadline_timer_.fired(steady_now());
         carry_out(machine_->tick(steady_now()));

@@ -6,7 +6,9 @@ namespace parley::actors {
 
 std::string metrics_report(const server_snapshot& now, meters& counted) {
   counted.queue_length().Set(static_cast<double>(now.waits_s.size()));
+  counted.slots_wanted().Set(static_cast<double>(now.conversations.size() + now.waiters.size()));
   for (const auto& worker : now.workers) {
+    counted.describe(worker.key, worker.node.empty() ? "local" : worker.node, worker.device);
     const auto kept = counted.of_worker(worker.key);
     kept->up->Set(is_up(worker.state) ? 1 : 0);
     kept->slots->Set(0);

@@ -172,11 +172,34 @@ void session::tell_fault() noexcept {
   }
 }
 
+/// Whose session it is and where it runs.
+void session::describe(log_facts& facts) const {
+  if (!connection_.key.empty()) facts.text("key", connection_.key);
+  facts.text("remote", connection_.remote);
+  facts.text("mode", std::string(name_of(machine_->kind())));
+  if (const auto worker = meter_.so_far().worker) facts.number("worker", static_cast<std::int64_t>(worker));
+}
+
+void session::log_begin() const {
+  log_facts facts;
+  describe(facts);
+  facts.seconds("wait", std::chrono::duration<double>(steady_now() - connection_.accepted).count());
+  log()->info("begins");
+}
+
 void session::log_end() {
   const log_session about(machine_->id());
   // The actor may be ended from outside before the machine has ended.
   const auto reason = machine_->closed_reason().empty() ? std::string(cut_off) : machine_->closed_reason();
   const auto used = machine_->total();
+  const auto& did = meter_.so_far();
+  log_facts facts;
+  describe(facts);
+  facts.text("reason", reason);
+  facts.number("units", did.answered);
+  facts.number("late_units", did.late);
+  facts.seconds("spoken", static_cast<double>(did.spoken) / 24'000);
+  facts.number("moves", did.moves);
   log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", reason,
               std::chrono::duration<double>(steady_now() - connection_.accepted).count(),
               used.input_text + used.input_audio + used.input_vision, used.output_text + used.output_audio);

@@ -4,6 +4,7 @@
 #include "actors/gateway_api.hpp"
 #include "actors/guest/guest_handle.hpp"
 #include "actors/log/log_store.hpp"
+#include "actors/log_facts.hpp"
 #include "actors/messages.hpp"
 #include "actors/queue/worker_table.hpp"
 #include "actors/recording/recorder_feed.hpp"
@@ -81,7 +82,9 @@ private:
   void take_event(engine_event& event);
   void take_engine_event(conversation::event&& event);
   void tell_fault() noexcept;
+  void log_begin() const;
   void log_end();
+  void describe(log_facts& facts) const;
 
   /// Forwards a lease event to the state machine. `why` is the reason for a refusal.
   void learn_abilities();

@@ -21,6 +21,7 @@ void time_if_any(prometheus::Histogram& to, double milliseconds) {
 void session_meter::sent(const protocol::server_event& event, protocol::mode kind) {
   if (const auto* error = std::get_if<protocol::error_event>(&event)) return all_.errors(error->code).Increment();
   if (const auto* delta = std::get_if<protocol::output_delta>(&event)) {
+    if (delta->audio) tally_.spoken += delta->audio->size();
     // In chat the end of the turn counts, otherwise the last delta of the step (docs/protocol.md 6.2).
     if (kind != protocol::mode::chat && delta->measured.wall_clock_ms && !delta->closes_turn) answered(*delta, kind);
     return;
@@ -34,11 +35,15 @@ void session_meter::answered(const protocol::output_delta& delta, protocol::mode
     all_.dropped_units().Increment(static_cast<double>(dropped - dropped_));
     dropped_ = dropped;
   }
+  ++tally_.answered;
   if (!worker_) return;
   PARLEY_ASSERT(delta.measured.wall_clock_ms, "an answer that is counted was timed");
   const double latency_ms = *delta.measured.wall_clock_ms + delta.measured.queue_ms.value_or(0);
   worker_->unit_latency.at(kind)->Observe(latency_ms / 1000);
-  if (latency_ms > unit_duration_ms) worker_->late->Increment();
+  if (latency_ms > unit_duration_ms) {
+    worker_->late->Increment();
+    ++tally_.late;
+  }
   (delta.kind == protocol::output_kind::listen ? worker_->listened : worker_->spoke)->Increment();
 }
 

@@ -16,14 +16,15 @@ std::optional<std::string> key_of(const credentials& from) {
 
 std::optional<access_control::entry> access_control::owner_of(const credentials& from, bool realtime) const {
   const auto offered = key_of(from);
+  const auto listed = keys();
   entry out;
   if (realtime && offered && ephemeral_keys::is_one(*offered)) {
     auto granted = ephemeral_.read(*offered);
-    if (!granted || (keys_.asked() && !keys_.has_owner(granted->owner))) return std::nullopt;
+    if (!granted || (listed->asked() && !listed->has_owner(granted->owner))) return std::nullopt;
     out.key = std::move(granted->owner);
     out.session = std::move(granted->session);
-  } else if (keys_.asked()) {
-    const auto owner = offered ? keys_.find(*offered) : std::nullopt;
+  } else if (listed->asked()) {
+    const auto owner = offered ? listed->find(*offered) : std::nullopt;
     if (!owner) return std::nullopt;
     out.key = owner->name;
   }
@@ -45,10 +46,11 @@ access_control::entry access_control::let_in(const credentials& from, admission:
 
 permissions access_control::permissions_of(const credentials& from) const {
   permissions has;
-  has.key_asked = keys_.asked();
+  const auto listed = keys();
+  has.key_asked = listed->asked();
   if (has.key_asked) {
     const auto offered = key_of(from);
-    if (const auto owner = offered ? keys_.find(*offered) : std::nullopt)
+    if (const auto owner = offered ? listed->find(*offered) : std::nullopt)
       has.who = actors::principal{owner->name, owner->admin};
   } else if (is_local(from)) {
     has.who = actors::principal{{}, true};
@@ -59,7 +61,7 @@ permissions access_control::permissions_of(const credentials& from) const {
 }
 
 bool access_control::may_come_from(const credentials& from) const {
-  return origin_allowed(allowed_origins_, from.origin, from.host, keys_.asked() ? nullptr : &names_);
+  return origin_allowed(allowed_origins_, from.origin, from.host, asks_for_keys() ? nullptr : &names_);
 }
 
 /// A loopback connection alone proves little, because proxies and browsers make them on behalf of others. So the
@@ -75,7 +77,7 @@ bool access_control::is_local(const credentials& from) const {
 /// Browsers name no origin when a page asks its own server, so both schemes that it may have come by are tried: behind a
 /// proxy with TLS ours is not the one that the user sees.
 bool access_control::page_may_open(std::string_view host) const {
-  const server_names* names = keys_.asked() ? nullptr : &names_;
+  const server_names* names = asks_for_keys() ? nullptr : &names_;
   const std::string name(host);
   return !name.empty() && (origin_allowed(allowed_origins_, "http://" + name, host, names) ||
                            origin_allowed(allowed_origins_, "https://" + name, host, names));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
+#include "base/current.hpp"
 #include "net/access/admission.hpp"
 #include "net/access/api_keys.hpp"
 #include "net/access/ephemeral_keys.hpp"
@@ -44,10 +45,22 @@ class access_control {
 public:
   access_control(api_keys keys, std::string allowed_origins, server_names names, admission_limits limits,
                  ephemeral_keys ephemeral = ephemeral_keys())
-      : keys_(std::move(keys)), ephemeral_(std::move(ephemeral)), allowed_origins_(std::move(allowed_origins)),
-        names_(std::move(names)), admission_(limits) {}
+      : keys_(std::make_unique<base::current<const api_keys>>(std::make_shared<const api_keys>(std::move(keys)))),
+        ephemeral_(std::move(ephemeral)), allowed_origins_(std::move(allowed_origins)), names_(std::move(names)),
+        admission_(limits) {}
 
-  bool asks_for_keys() const { return keys_.asked(); }
+  bool asks_for_keys() const { return keys_->get()->asked(); }
+
+  /// The keys at this moment.
+  std::shared_ptr<const api_keys> keys() const { return keys_->get(); }
+  void replace_keys(std::shared_ptr<const api_keys> next) { keys_->set(std::move(next)); }
+
+  /// Whether a client with that key, by its name, would still be let in.
+  bool still_lists(std::string_view name) const {
+    const auto now = keys();
+    return !now->asked() || now->has_owner(name);
+  }
+
   const ephemeral_keys& ephemeral() const { return ephemeral_; }
 
   struct entry {
@@ -85,7 +98,7 @@ private:
   bool is_local(const credentials& from) const;
   bool page_may_open(std::string_view host) const;
 
-  const api_keys keys_;
+  std::unique_ptr<base::current<const api_keys>> keys_;
   const ephemeral_keys ephemeral_;
   const std::string allowed_origins_;
   const server_names names_;

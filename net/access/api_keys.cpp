@@ -76,4 +76,12 @@ bool api_keys::has_owner(std::string_view name) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const entry& each) { return each.whose.name == name; });
 }
 
+std::vector<std::string> api_keys::missing_in(const api_keys& others) const {
+  std::vector<std::string> names;
+  for (const entry& each : entries_)
+    if (std::none_of(others.entries_.begin(), others.entries_.end(), [&](const entry& o) { return o.is_key_of(each); }))
+      names.push_back(each.whose.name);
+  return names;
+}
+
 } // namespace parley::net

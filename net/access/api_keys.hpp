@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -35,11 +36,18 @@ public:
   /// Whether a key with this name is listed.
   bool has_owner(std::string_view name) const;
 
+  std::size_t size() const { return entries_.size(); }
+
+  /// Names of the keys that are here and not in `others`. A name with another hash is another key.
+  std::vector<std::string> missing_in(const api_keys& others) const;
+
 private:
   using digest = std::array<std::uint8_t, 32>;
   struct entry {
     digest hash;
     owner whose;
+
+    bool is_key_of(const entry& other) const { return hash == other.hash && whose.name == other.whose.name; }
   };
 
   bool asked_ = false;

@@ -7,6 +7,7 @@
 #include "net/cluster/node_handshake.hpp"
 #include "net/cluster/node_tls.hpp"
 #include "net/io_thread.hpp"
+#include "net/logger.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +32,7 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 class node_dialer::impl {
 public:
   impl(const config::settings& settings, std::string address)
-      : whole_(std::move(address)), tls_(make_node_tls(settings)), secret_(settings.nodes.secret),
+      : whole_(std::move(address)), settings_(settings), tls_(make_node_tls(settings)), secret_(settings.nodes.secret),
         patience_(milliseconds_of(settings.limits.handshake_seconds)), limits_{milliseconds_of(
                                                                                    settings.nodes.silence_seconds),
                                                                                largest_from_gateways} {
@@ -55,6 +56,15 @@ public:
     const auto once = base::answered<actors::dialled>(
         std::move(done), actors::dial_failure{whole_ + ": the connection failed, as the log says", false});
     asio::post(io_, [this, once] { resolve(once); });
+  }
+
+  std::function<void()> read_again() {
+    auto next = make_node_tls(settings_);
+    return [this, next = std::move(next)] {
+      if (!next) return;
+      asio::post(io_, [this, next] { tls_ = next; });
+      log()->info("the certificates of nodes were read again, to call {}", whole_);
+    };
   }
 
 private:
@@ -98,8 +108,9 @@ private:
   }
 
   const std::string whole_;
-  const std::shared_ptr<asio::ssl::context> tls_;
-  const std::string secret_; ///< shown to the gateway; empty = none
+  const config::settings settings_;
+  std::shared_ptr<asio::ssl::context> tls_; ///< used on the thread of `io_`
+  const std::string secret_;                ///< shown to the gateway; empty = none
   const std::chrono::milliseconds patience_;
   const tunnel_limits limits_;
   std::string host_;
@@ -115,6 +126,10 @@ node_dialer::~node_dialer() = default;
 
 void node_dialer::dial(std::function<void(actors::dialled)> done) {
   impl_->dial(std::move(done));
+}
+
+std::function<void()> node_dialer::read_again() const {
+  return impl_->read_again();
 }
 
 } // namespace parley::net

@@ -25,6 +25,10 @@ public:
   /// Makes one attempt; calls back once, on a thread of the dialer. Thread-safe, never blocks.
   void dial(std::function<void(actors::dialled)> done);
 
+  /// Reads the certificates again, from the same files; what it returns puts them into effect, for links that begin then.
+  /// \throws config::settings_error
+  std::function<void()> read_again() const;
+
 private:
   class impl;
   std::unique_ptr<impl> impl_;

@@ -48,8 +48,8 @@ std::size_t whom_to_drop(const std::vector<std::string_view>& clients) {
 class node_listener::impl {
 public:
   impl(const config::settings& settings, actors::node_entrance& entrance)
-      : host_(settings.nodes.host), tls_(make_node_tls(settings)), secret_(settings.nodes.secret), entrance_(entrance),
-        acceptor_(io_), pause_(io_),
+      : host_(settings.nodes.host), settings_(settings), tls_(make_node_tls(settings)), secret_(settings.nodes.secret),
+        entrance_(entrance), acceptor_(io_), pause_(io_),
         patience_(std::min(longest_handshake, milliseconds_of(settings.limits.handshake_seconds))),
         limits_{milliseconds_of(settings.nodes.silence_seconds), largest_from_workers} {
     const auto port = std::to_string(settings.nodes.port);
@@ -78,6 +78,15 @@ public:
   std::string address() const {
     const bool v6 = host_.find(':') != std::string::npos;
     return (v6 ? "[" + host_ + "]" : host_) + ":" + std::to_string(acceptor_.local_endpoint().port());
+  }
+
+  std::function<void()> read_again() {
+    auto next = make_node_tls(settings_);
+    return [this, next = std::move(next)] {
+      if (!next) return;
+      asio::post(io_, [this, next] { tls_ = next; });
+      log()->info("the certificates of nodes were read again");
+    };
   }
 
 private:
@@ -154,8 +163,9 @@ private:
   };
 
   const std::string host_;
-  const std::shared_ptr<asio::ssl::context> tls_;
-  const std::string secret_; ///< empty = nodes need none
+  const config::settings settings_;
+  std::shared_ptr<asio::ssl::context> tls_; ///< used on the thread of `io_`
+  const std::string secret_;                ///< empty = nodes need none
   actors::node_entrance& entrance_;
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
@@ -177,6 +187,10 @@ node_listener::~node_listener() = default;
 
 std::string node_listener::address() const {
   return impl_->address();
+}
+
+std::function<void()> node_listener::read_again() const {
+  return impl_->read_again();
 }
 
 } // namespace parley::net

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,10 @@ public:
 
   /// HOST:PORT, with the actual port.
   std::string address() const;
+
+  /// Reads the certificates again, from the same files; what it returns puts them into effect, for links that begin then.
+  /// \throws config::settings_error
+  std::function<void()> read_again() const;
 
 private:
   class impl;

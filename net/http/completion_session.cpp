@@ -43,7 +43,7 @@ void completion_session::run(protocol::openai_request request, actors::connectio
   talk_.emplace(std::move(request), unix_s());
   stream_.plain().expires_never();
   stream_.hold_little_unsent();
-  held_.handle = shared_.core.admit(std::move(info), held_.link);
+  held_.handle = shared_.admit(std::move(info), held_.link);
   follow(talk_->begin());
   watch();
 }

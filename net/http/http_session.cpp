@@ -57,13 +57,14 @@ http_session::~http_session() {
 void http_session::run() {
   asio::dispatch(strand_, [self = shared_from_this()] {
     self->place_->move_to(self->weak_from_this());
-    self->shared_.tls && !self->taken_over_ ? self->secure() : self->read();
+    self->shared_.tls.get() && !self->taken_over_ ? self->secure() : self->read();
   });
 }
 
 void http_session::secure() {
   stream_.plain().expires_after(shared_.limits.handshake);
-  stream_.async_secure(*shared_.tls, [self = shared_from_this()](error_code ec) {
+  const auto tls = shared_.tls.get(); // OpenSSL keeps its part of it as long as the connection
+  stream_.async_secure(*tls, [self = shared_from_this()](error_code ec) {
     if (!ec) return self->read();
     log()->debug("no TLS with {}: {}", self->peer_.address, ec.message());
     self->finish();
@@ -146,7 +147,8 @@ std::optional<access_control::entry> http_session::let_in(const credentials& fro
   if (!entry.refused) return entry;
   shared_.counted.refused(*entry.refused);
   if (entry.refused == refusal::origin) log_refused_page(from);
-  log()->debug("refused {}: {}", peer_.address, words_for(*entry.refused));
+  if (const auto more = shared_.refusals.pass(std::chrono::steady_clock::now()))
+    log()->info("refused {}: {} ({} more in the last minute)", peer_.address, words_for(*entry.refused), *more);
   write(refused(*entry.refused), false);
   return std::nullopt;
 }

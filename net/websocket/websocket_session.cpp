@@ -52,7 +52,7 @@ void websocket_session::on_accept(error_code ec, actors::connection_info info, b
   if (undecided)
     wait_for_first_event(std::move(info));
   else
-    held_.handle = shared_.core.admit(std::move(info), held_.link);
+    held_.handle = shared_.admit(std::move(info), held_.link);
   tick();
   read();
 }
@@ -73,7 +73,7 @@ void websocket_session::decide(std::string_view first_event) {
   // A longer message is no first event of that API: scanning it would take this thread too long.
   const bool is_short = first_event.size() <= actors::small_message_bytes;
   if (is_short && protocol::realtime::is_first_update(first_event)) info.realtime.emplace();
-  held_.handle = shared_.core.admit(std::move(info), held_.link);
+  held_.handle = shared_.admit(std::move(info), held_.link);
 }
 
 void websocket_session::read() {

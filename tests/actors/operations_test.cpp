@@ -79,7 +79,9 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_stage_seconds_sum{stage="llm",worker="1"})") == Approx(0.3));
   CHECK(value(text, R"(parley_stage_seconds_count{stage="tts",worker="1"})") == 0);
   CHECK(value(text, R"(parley_errors_total{code="unknown_event"})") == 1);
+  CHECK(value(text, R"(parley_slots_wanted)") == 1);
   CHECK(value(text, R"(parley_worker_up{worker="1"})") == 1);
+  CHECK(value(text, R"(parley_worker_info{device="none",node="local",worker="1"})") == 1);
   CHECK(value(text, R"(parley_worker_slots{state="offered",worker="1"})") == 2);
   CHECK(value(text, R"(parley_worker_slots{state="busy",worker="1"})") == 1);
   CHECK(value(text, R"(parley_kv_pages{state="used",worker="1"})") == 1);
@@ -106,6 +108,28 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_sessions_ended_total{mode="audio",reason="user_stop"})") == 1);
   CHECK(value(text, R"(parley_key_tokens_total{direction="input",key="ann"})") == 23);
   CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 0);
+}
+
+TEST_CASE("as many slots are wanted as sessions hold and clients wait for, also when the worker is gone") {
+  stub_script script(1);
+  auto settings = test_server::quick_settings();
+  settings.queue.no_worker_seconds = 20;
+  test_server core(settings);
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 0);
+  core.add_up(script);
+  auto first = core.connect();
+  first.init();
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 1);
+  auto second = core.connect();
+  second.link->next("session.queued");
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 2);
+  script.die();
+  first.send_text(append_frame());
+  CHECK(eventually([&] { return value(metrics_of(core), R"(parley_worker_up{worker="1"})") == 0; }));
+  CHECK(value(metrics_of(core), "parley_slots_wanted") == 2);
+  second.vanish();
+  first.vanish();
+  CHECK(eventually([&] { return value(metrics_of(core), "parley_slots_wanted") == 0; }));
 }
 
 TEST_CASE("the listen that ends a turn in its last second is no unit of its own") {
@@ -264,6 +288,7 @@ TEST_CASE("a worker that has left, or was replaced, leaves no series behind") {
   actors::session_meter session(counted);
   for (actors::worker_key key = 1; key <= 5; ++key) {
     session.runs_on(key);
+    counted.describe(key, "node", "cpu");
     counted.gone(key);
     CHECK(counted.text().find("worker=\"" + std::to_string(key) + '"') != std::string::npos); // still listed
     counted.remove(key);

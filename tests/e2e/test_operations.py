@@ -1,4 +1,5 @@
 """What an operator uses: metrics, logs, the environment, drain and resume."""
+import hashlib
 import json
 import os
 import re
@@ -8,7 +9,9 @@ import urllib.request
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from websockets.exceptions import InvalidStatus
 
 from conftest import BINARY, ROOT, TINY
 from nodes import wait_until
@@ -82,6 +85,35 @@ def test_json_logs_name_the_session(start_server):
     mine = [line for line in lines if line.get("session") == session]
     assert any(line["message"].startswith("ended: user_stop") for line in mine) and all(line["part"] == "actors" for line in mine)
     assert not [line for line in lines if line["part"] == "net" and line["level"] in ("debug", "info")]
+
+
+def test_each_session_tells_its_story(start_server, tmp_path):
+    """Who began when, and what came of it: members in JSON, words otherwise. The key itself is nowhere."""
+    keys = tmp_path / "keys"
+    keys.write_text(f"ann {hashlib.sha256(b'secret-of-ann').hexdigest()}\n")
+    for form in ("json", "text"):
+        server = start_server("--set", f"log.format={form}", "--set", f"auth.keys_file={keys}", "--set", "engine.seed=7")
+        assert http(server, "/v1/realtime")[0] != 200
+        with pytest.raises(InvalidStatus):
+            Client(server)
+        with Client(server, query="&api_key=secret-of-ann") as client:
+            session = client.init()["session_id"]
+            for _ in range(3):
+                client.step(SILENCE)
+            client.say_goodbye()
+        server.stop()
+        log = server.log.read_text()
+        assert "secret-of-ann" not in log and re.search(r"refused 127\.0\.0\.1: ", log)
+        if form == "json":
+            lines = [each for line in log.splitlines() if (each := json.loads(line)).get("session") == session]
+            begin = next(each for each in lines if each["message"] == "begins")
+            end = next(each for each in lines if each["message"].startswith("ended: "))
+            whose = {"key": "ann", "remote": "127.0.0.1", "mode": "audio", "worker": 1}
+            assert whose.items() <= begin.items() and whose.items() <= end.items() and 0 <= begin["wait"] < 60
+            assert (end["reason"], end["units"], end["moves"]) == ("user_stop", 3, 0) and 0 <= end["late_units"] <= 3 and end["spoken"] >= 0
+        else:
+            assert re.search(rf"{session} begins; key ann, remote 127\.0\.0\.1, mode audio, worker 1, wait \d+\.\d\d\d$", log, re.M)
+            assert re.search(rf"{session} ended: user_stop after .* out; key ann, .*, reason user_stop, units 3, late_units \d, spoken \d+\.\d\d\d, moves 0$", log, re.M)
 
 
 def test_the_environment_overrides_the_file_and_flags_override_both(tmp_path):

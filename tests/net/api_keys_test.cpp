@@ -55,3 +55,18 @@ TEST_CASE("a wrong line is refused with its number") {
   CHECK(complaint_of(std::string("ann ") + alpha + "\nann " + beta + "\n").starts_with("/keys:2: the name ann"));
   CHECK_THROWS_WITH(api_keys::load("no/such/keys"), "auth.keys_file: no/such/keys cannot be read");
 }
+
+TEST_CASE("a list says which of its keys another one has not") {
+  const temporary_folder folder;
+  const auto list = [&](const std::string& content) { return api_keys::load(folder.write("keys", content)); };
+  const std::string ann = std::string("ann ") + alpha + "\n";
+  const auto both = list(ann + "bob " + beta + "\n");
+  using names = std::vector<std::string>;
+  CHECK(both.size() == 2);
+  CHECK(both.missing_in(both).empty());
+  CHECK(both.missing_in(list(ann)) == names{"bob"});
+  CHECK(list(ann).missing_in(both).empty());
+  CHECK(both.missing_in(list("")) == names{"ann", "bob"});
+  CHECK(list(ann).missing_in(list(std::string("ann ") + beta + "\n")) == names{"ann"}); // the name has another key
+  CHECK(list(ann).missing_in(list(std::string("ann ") + alpha + " admin\n")).empty());
+}

@@ -89,6 +89,12 @@ void echo_gateway::close_session(std::string id, std::string reason, actors::pri
   done(who.sees_all || who.key == known_key ? closed : forbidden);
 }
 
+void echo_gateway::close_sessions_of(const std::string& key, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  removed_keys.push_back(key);
+  close_reason = reason;
+}
+
 bool echo_gateway::eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return look(sessions_); });

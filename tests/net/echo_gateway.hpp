@@ -34,6 +34,7 @@ public:
   std::string sessions(const actors::principal& who) override;
   void close_session(std::string id, std::string reason, actors::principal who,
                      std::function<void(actors::close_answer)> done) override;
+  void close_sessions_of(const std::string& key, const std::string& reason) override;
   void move_session(std::string id, std::function<void(bool known)> done) override;
   void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
   actors::recordings_api* recordings() override { return recorded; }
@@ -55,9 +56,10 @@ public:
   bool still_loading = false;
   std::string served; ///< the workers' model
   std::string known_session = "sess_known";
-  std::string known_key;        ///< the key that owns the known session
-  std::optional<bool> draining; ///< the last value that drain_worker set for worker 1
-  std::string close_reason;     ///< from the last close_session
+  std::string known_key;                 ///< the key that owns the known session
+  std::optional<bool> draining;          ///< the last value that drain_worker set for worker 1
+  std::string close_reason;              ///< from the last close_session
+  std::vector<std::string> removed_keys; ///< from close_sessions_of
 
 private:
   class handle;

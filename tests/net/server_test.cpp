@@ -113,6 +113,7 @@ TEST_CASE("an answer that comes after the server is gone goes nowhere") {
     std::string sessions(const parley::actors::principal&) override { return "[]"; }
     void close_session(std::string, std::string, parley::actors::principal,
                        std::function<void(parley::actors::close_answer)>) override {}
+    void close_sessions_of(const std::string&, const std::string&) override {}
     void move_session(std::string, std::function<void(bool)>) override {}
     void drain_worker(std::uint64_t, bool, std::function<void(bool)>) override {}
     std::mutex mutex;

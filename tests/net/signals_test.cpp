@@ -6,11 +6,11 @@
 #include <future>
 #include <unistd.h>
 
-TEST_CASE("each stop signal is told") {
-  const int number = GENERATE(SIGINT, SIGTERM);
+TEST_CASE("each signal is told") {
+  const int number = GENERATE(SIGHUP, SIGINT, SIGTERM);
   std::promise<int> first, second;
   int calls = 0;
-  const parley::net::stop_signals signals([&](int got) { (calls++ == 0 ? first : second).set_value(got); });
+  const parley::net::process_signals signals([&](int got) { (calls++ == 0 ? first : second).set_value(got); });
   ::kill(::getpid(), number);
   CHECK(first.get_future().get() == number);
   ::kill(::getpid(), SIGTERM);

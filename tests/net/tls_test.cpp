@@ -13,6 +13,7 @@
 #include <boost/beast/websocket/ssl.hpp>
 #include <catch2/catch.hpp>
 
+#include <fstream>
 #include <sys/stat.h>
 
 using namespace parley::net;
@@ -169,4 +170,41 @@ TEST_CASE("certificates that cannot be used are refused by key and file") {
                     Catch::StartsWith("tls.key: "));
   CHECK_THROWS_AS(make_tls({tls_mode::automatic, "/proc/parley/x.pem", "/proc/parley/x.key"}, "localhost"),
                   parley::config::settings_error);
+}
+
+TEST_CASE("a certificate that was read again is for new connections; one that cannot be read changes nothing") {
+  tls_fixture fixture;
+  auto& server = fixture.start();
+  const auto& [mode, cert, key] = fixture.options.tls;
+  const auto old_cert = fixture.folder.path() / "old.pem";
+  std::filesystem::copy_file(cert, old_cert);
+  tls_client before(server.port(), old_cert);
+  std::filesystem::remove(key); // so another one is made
+  const auto put_into_effect = server.read_again();
+  CHECK(tls_client(server.port(), old_cert).get("/health") == 200);
+  put_into_effect();
+  CHECK(tls_client(server.port(), cert).get("/health") == 200);
+  CHECK_THROWS(tls_client(server.port(), old_cert));
+  CHECK(before.get("/health") == 200);
+}
+
+TEST_CASE("keys and certificates are read again together or not at all") {
+  tls_fixture fixture;
+  fixture.options.tls.mode = tls_mode::file;
+  fixture.options.keys_file =
+      fixture.folder.write("keys", "ann 8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8\n");
+  const auto& [mode, cert, key] = fixture.options.tls;
+  make_self_signed(cert, key, {});
+  auto& server = fixture.start();
+  fixture.folder.write("keys", "");
+  std::ofstream(key) << "no key";
+  CHECK_THROWS_WITH(server.read_again(), Catch::StartsWith("tls.key: "));
+  CHECK(fixture.gateway.removed_keys.empty());
+  make_self_signed(cert, key, {});
+  fixture.folder.write("keys", "bob\n");
+  CHECK_THROWS_WITH(server.read_again(), Catch::Contains("keys:1: "));
+  fixture.folder.write("keys", "");
+  server.read_again()();
+  CHECK(fixture.gateway.removed_keys == std::vector<std::string>{"ann"});
+  CHECK(fixture.gateway.close_reason == "key_removed");
 }
