@@ -25,7 +25,7 @@ probe_session::probe_session(std::vector<server_url> urls, std::ostream& out, st
                                      .lost = [this] { on_lost(); },
                                      .resumed = [this](std::int64_t resent) { on_resumed(resent); },
                                      .ended = [this](const auto& how) { on_ended(how); }}),
-      overdue_(io_) {}
+      overdue_(io_.get_executor()) {}
 
 int probe_session::run(std::string_view mode) {
   socket_.connect(mode);
@@ -104,9 +104,7 @@ void probe_session::close_session(std::string_view reason) {
 }
 
 void probe_session::expect_end() {
-  overdue_.expires_after(closing_time);
-  overdue_.async_wait([this](auto ec) {
-    if (ec) return;
+  overdue_.after(closing_time, [this] {
     fail("the server does not close the connection");
     io_.stop();
   });
@@ -114,10 +112,7 @@ void probe_session::expect_end() {
 
 void probe_session::expect_answer() {
   if (stopped()) return;
-  overdue_.expires_after(answer_time);
-  overdue_.async_wait([this](auto ec) {
-    if (!ec) fail("no answer for " + std::to_string(answer_time.count()) + " s");
-  });
+  overdue_.after(answer_time, [this] { fail("no answer for " + std::to_string(answer_time.count()) + " s"); });
 }
 
 } // namespace parley::client

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "client/alarm_clock.hpp"
 #include "client/session_socket.hpp"
 #include "protocol/codec/client_side.hpp"
 #include "protocol/codec/server_glance.hpp"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
 #include <iosfwd>
@@ -61,7 +61,7 @@ private:
 
   std::ostream& err_;
   session_socket socket_;
-  boost::asio::steady_timer overdue_;
+  alarm_clock overdue_;
   int status_ = 0;
   std::chrono::steady_clock::time_point lost_; ///< when the connection broke
   bool close_asked_ = false;

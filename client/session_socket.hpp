@@ -1,11 +1,11 @@
 #pragma once
 
+#include "client/alarm_clock.hpp"
 #include "client/resumption.hpp"
 #include "client/server_url.hpp"
 #include "client/ws_client.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
 #include <functional>
@@ -69,7 +69,7 @@ private:
   callbacks told_;
   resumption memory_;
   std::mt19937_64 chance_;
-  boost::asio::steady_timer timer_;
+  alarm_clock alarm_;
   std::unique_ptr<ws_client> socket_;
   std::shared_ptr<const std::string> farewell_; ///< the session.close, once there is one
   bool reached_ = false;                        ///< a connection stood
