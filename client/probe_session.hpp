@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/alarm_clock.hpp"
+#include "client/deadline_timer.hpp"
 #include "client/session_socket.hpp"
 #include "protocol/codec/client_side.hpp"
 #include "protocol/codec/server_glance.hpp"
@@ -61,7 +61,7 @@ private:
 
   std::ostream& err_;
   session_socket socket_;
-  alarm_clock overdue_;
+  deadline_timer overdue_;
   int status_ = 0;
   std::chrono::steady_clock::time_point lost_; ///< when the connection broke
   bool close_asked_ = false;

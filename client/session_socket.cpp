@@ -13,7 +13,7 @@ constexpr double attempt_time = 5; ///< seconds after which an attempt to come b
 session_socket::session_socket(const boost::asio::any_io_executor& executor, std::vector<server_url> urls,
                                std::size_t first, std::uint64_t seed, callbacks told)
     : executor_(executor), urls_(std::move(urls)), first_(first % urls_.size()), told_(std::move(told)),
-      memory_(urls_.size(), first_), chance_(seed), alarm_(executor) {}
+      memory_(urls_.size(), first_), chance_(seed), timer_(executor) {}
 
 void session_socket::connect(std::string_view mode) {
   mode_query_ = "mode=" + std::string(mode);
@@ -70,7 +70,7 @@ void session_socket::lose(const ws_client::ending& how) {
 }
 
 void session_socket::give_up(std::uint16_t code) {
-  alarm_.cancel();
+  timer_.cancel();
   socket_.reset();
   told_.ended({code, "the session could not be resumed"});
 }
@@ -84,7 +84,7 @@ void session_socket::come_back(std::size_t address) {
 }
 
 void session_socket::resume(const protocol::server_glance& event) {
-  alarm_.cancel();
+  timer_.cancel();
   away_ = false;
   for (auto& append : memory_.missing()) socket_->send(std::move(append));
   if (farewell_) socket_->send(farewell_);
@@ -92,7 +92,7 @@ void session_socket::resume(const protocol::server_glance& event) {
 }
 
 void session_socket::wait(double seconds, std::function<void()> then) {
-  alarm_.after(std::chrono::duration_cast<alarm_clock::clock::duration>(std::chrono::duration<double>(seconds)),
+  timer_.after(std::chrono::duration_cast<deadline_timer::clock::duration>(std::chrono::duration<double>(seconds)),
                std::move(then));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/alarm_clock.hpp"
+#include "client/deadline_timer.hpp"
 #include "client/resumption.hpp"
 #include "client/server_url.hpp"
 #include "client/ws_client.hpp"
@@ -69,7 +69,7 @@ private:
   callbacks told_;
   resumption memory_;
   std::mt19937_64 chance_;
-  alarm_clock alarm_;
+  deadline_timer timer_;
   std::unique_ptr<ws_client> socket_;
   std::shared_ptr<const std::string> farewell_; ///< the session.close, once there is one
   bool reached_ = false;                        ///< a connection stood

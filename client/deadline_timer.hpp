@@ -11,11 +11,11 @@ namespace parley::client {
 
 /// Calls something at a time, unless it was set to another time or cancelled before: also if the time had come by then and
 /// the call only waited for its turn, in which case Asio's timer would still make it.
-class alarm_clock {
+class deadline_timer {
 public:
   using clock = std::chrono::steady_clock;
 
-  explicit alarm_clock(const boost::asio::any_io_executor& executor) : timer_(executor) {}
+  explicit deadline_timer(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
   void at(clock::time_point time, auto call) {
     timer_.expires_at(time);
