@@ -214,7 +214,7 @@ std::unique_ptr<session_handle> server_core::admit(connection_info info, std::sh
 /// A session whose client is one of ours.
 std::unique_ptr<guest_handle> server_core::admit_guest(connection_info info, std::shared_ptr<guest_link> link) {
   auto lane = large_frames_.open(owner_of(info));
-  return std::make_unique<guest_handle>(
+  return std::make_unique<event_handle>(
       system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane));
 }
 

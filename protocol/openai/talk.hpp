@@ -1,12 +1,17 @@
 #pragma once
 
 #include "conversation/tools.hpp"
+#include "protocol/events.hpp"
+#include "protocol/guest/session.hpp"
 #include "protocol/openai/request.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace parley::protocol {
@@ -25,65 +30,65 @@ std::string encode_openai_error(const openai_fault& fault);
 /// The fault that corresponds to an error on the wire.
 openai_fault openai_fault_of(std::string_view wire_code, std::string message);
 
-/// What to do next.
-struct openai_step {
-  std::string to_session; ///< a client frame; empty = none
-  std::string to_client;  ///< server-sent events, or the whole body at once; empty = nothing yet
-  bool over = false;      ///< the answer is complete
+/// What to tell the client.
+struct openai_reply {
+  std::string text;  ///< server-sent events, or the whole body at once; empty = nothing yet
+  bool over = false; ///< nothing follows
   std::optional<openai_fault> fault{};
 };
 
-/// One completion, played as a client's conversation with a chat session, in which each choice is a turn: call `begin`,
-/// then `on_frame` for every frame of the server, until `over` or a fault. Pure.
+/// One completion, played as a guest's conversation with a chat session, in which each choice is a turn. Call `begin`, then
+/// `on_event` for every event of the session, until a reply is the last. Pure.
 class openai_talk {
 public:
+  using effect =
+      std::variant<guest::open_session, guest::to_session, guest::turn_to_session, guest::drop_session, openai_reply>;
+  using effects = std::vector<effect>;
+
   /// `created_s`: Unix time.
   openai_talk(openai_request request, std::int64_t created_s);
 
-  /// Returns the session's init.
-  openai_step begin();
+  /// Opens the session.
+  effects begin();
 
-  /// Takes a text frame of the server.
-  openai_step on_frame(std::string_view frame);
+  effects on_event(const server_event& event);
+
+  /// The session is gone, for a reason in plain words.
+  effects on_closed(const std::string& why);
 
   bool streaming() const { return request_.streaming; }
 
 private:
-  openai_step on_call(conversation::tool_call call);
-  openai_step on_call_part(conversation::tool_call part);
-  openai_step on_delta(const std::string& text, std::string_view audio, std::string_view scores);
+  void heed(const session_created& event);
+  void heed(const output_delta& event);
+  void heed(const response_tool_call& event);
+  void heed(const response_tool_call_delta& event);
+  void heed(const response_done& event);
+  void heed(const error_event& event);
+  void heed(const session_closed& event);
+  void heed(const auto&) {}
+
+  void ask_next();
+  void tell_call_part(const conversation::tool_call& part);
+  void append_message(const response_done& done);
+  void reply(std::string text, bool over = false);
+  void fail(openai_fault why);
   std::string chunk(std::string_view delta, std::string_view finish_reason, std::string_view scores = {});
-  std::string encode_logprobs(std::string_view scores) const;
   std::string head(std::string_view object) const;
   const std::string& chunk_head();
   std::string last_of_sound();
   std::string name() const;
-
-  /// What all choices together took; they have their prompt in common.
-  struct token_counts {
-    std::int64_t prompt = 0, prompt_audio = 0, completion = 0, completion_audio = 0;
-  };
-
-  /// The end of a turn.
-  struct answer {
-    std::string text;
-    std::string reason;
-    std::optional<std::string_view> audio; ///< float32 samples, base64
-    std::string_view scores;               ///< JSON; empty = none
-    token_counts used;
-  };
-
-  std::string next_turn();
-  openai_step on_answer(const answer& done);
-  void append_message(const answer& done);
   std::string encode_usage() const;
+  effects take() { return std::exchange(out_, {}); }
 
   openai_request request_;
-  std::string id_;         ///< derived from the session's id
-  std::string chunk_head_; ///< what all chunks begin with; empty = not written yet
+  effects out_;
+  guest::session<effects> session_{out_};
+  std::shared_ptr<const guest::deferred_turn> asked_; ///< until the session answers: dropped, nobody wants it
+  std::string id_;                                    ///< derived from the session's id
+  std::string chunk_head_;                            ///< what all chunks begin with; empty = not written yet
   const std::int64_t created_s_;
-  bool over_ = false;
-  token_counts used_;
+  usage used_;          ///< by all choices together; they have their prompt in common
   std::string choices_; ///< those that are complete, unless they are streamed
 
   // the choice that is being made
