@@ -17,27 +17,27 @@ namespace parley::actors {
 /// keeps its order behind it.
 class event_handle final : public guest_handle {
 public:
-  event_handle(session_actor session, std::shared_ptr<large_frames::lane> lane)
-      : session_(std::move(session)), lane_(std::move(lane)) {}
+  event_handle(session_actor session, std::shared_ptr<large_frames::strand> strand)
+      : session_(std::move(session)), strand_(std::move(strand)) {}
 
   void say(protocol::client_event&& event) override {
-    if (lane_->idle()) return pass_here(session_, guest_said{std::move(event), nullptr});
-    large_frames::add(lane_, [to = session_, event = std::move(event)](auto turn) mutable {
+    if (strand_->idle()) return pass_here(session_, guest_said{std::move(event), nullptr});
+    large_frames::add(strand_, [to = session_, event = std::move(event)](auto turn) mutable {
       pass_here(to, guest_said{std::move(event), std::move(turn)});
     });
   }
 
   void ask(const std::shared_ptr<const protocol::guest::deferred_turn>& what) override {
-    if (lane_->idle() && !what->holds_files() && what->bytes() <= small_message_bytes)
+    if (strand_->idle() && !what->holds_files() && what->bytes() <= small_message_bytes)
       return make_and_say(session_, *what, nullptr);
-    large_frames::add(lane_, [to = session_, asked = std::weak_ptr(what)](auto turn) {
+    large_frames::add(strand_, [to = session_, asked = std::weak_ptr(what)](auto turn) {
       if (const auto wanted = asked.lock()) make_and_say(to, *wanted, std::move(turn));
     });
   }
 
   void gone() override {
-    if (lane_->idle()) return caf::anon_send(session_, client_gone{});
-    large_frames::add(lane_, [to = session_](const auto&) { caf::anon_send(to, client_gone{}); });
+    if (strand_->idle()) return caf::anon_send(session_, client_gone{});
+    large_frames::add(strand_, [to = session_](const auto&) { caf::anon_send(to, client_gone{}); });
   }
 
 private:
@@ -60,7 +60,7 @@ private:
   }
 
   const session_actor session_;
-  const std::shared_ptr<large_frames::lane> lane_;
+  const std::shared_ptr<large_frames::strand> strand_;
 };
 
 /// Opens one (server_core::admit_guest).
