@@ -6,7 +6,7 @@
 #include "net/http/answer_head.hpp"
 #include "net/stream.hpp"
 #include "net/websocket/session_binding.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include <array>
 #include <chrono>

@@ -12,8 +12,8 @@
 #include "net/target.hpp"
 #include "net/text.hpp"
 #include "net/websocket/websocket_session.hpp"
-#include "protocol/openai/request.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/request.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include <boost/asio/write.hpp>
 

@@ -1,8 +1,8 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/event_writer.hpp"
 #include "protocol/codec/wire_media.hpp"
-#include "protocol/openai/completion_turn.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/completion_turn.hpp"
+#include "protocol/openai/completions/talk.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <string>

@@ -1,8 +1,8 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/media/wav.hpp"
-#include "protocol/openai/completion_turn.hpp"
-#include "protocol/openai/request.hpp"
-#include "protocol/openai/spoken_id.hpp"
+#include "protocol/openai/completions/completion_turn.hpp"
+#include "protocol/openai/completions/request.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>

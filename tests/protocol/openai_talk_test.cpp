@@ -2,8 +2,8 @@
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/wav.hpp"
-#include "protocol/openai/spoken_id.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

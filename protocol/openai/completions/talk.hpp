@@ -3,7 +3,7 @@
 #include "conversation/tools.hpp"
 #include "protocol/events.hpp"
 #include "protocol/guest/session.hpp"
-#include "protocol/openai/request.hpp"
+#include "protocol/openai/completions/request.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "protocol/guest/effects.hpp"
-#include "protocol/openai/prompt.hpp"
+#include "protocol/openai/completions/prompt.hpp"
 
 #include <cstddef>
 #include <memory>

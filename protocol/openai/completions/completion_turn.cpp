@@ -1,4 +1,4 @@
-#include "protocol/openai/completion_turn.hpp"
+#include "protocol/openai/completions/completion_turn.hpp"
 
 #include "protocol/codec/chat_parts.hpp"
 #include "protocol/codec/tool_codec.hpp"

@@ -1,4 +1,4 @@
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include "base/wav.hpp"
 #include "protocol/codec/server_codec.hpp"
@@ -7,8 +7,8 @@
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/wav.hpp"
-#include "protocol/openai/completion_turn.hpp"
-#include "protocol/openai/spoken_id.hpp"
+#include "protocol/openai/completions/completion_turn.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
 
 #include <algorithm>
 #include <span>

@@ -1,10 +1,10 @@
-#include "protocol/openai/request.hpp"
+#include "protocol/openai/completions/request.hpp"
 
 #include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
 #include "protocol/json/field_reader.hpp"
-#include "protocol/openai/prompt.hpp"
-#include "protocol/openai/spoken_id.hpp"
+#include "protocol/openai/completions/prompt.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
 
 #include <algorithm>
 #include <array>
