@@ -205,17 +205,17 @@ session_terms server_core::terms() const {
 std::unique_ptr<session_handle> server_core::admit(connection_info info, std::shared_ptr<client_link> link) {
   if (info.resume_token) return admit_again(info, std::move(link));
   if (info.realtime) return admit_realtime(std::move(info), std::move(link));
-  auto lane = large_frames_.open(owner_of(info));
+  auto strand = large_frames_.open(owner_of(info));
   return std::make_unique<frame_handle<session_actor>>(
-      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane),
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(strand),
       small_message_bytes);
 }
 
 /// A session whose client is one of ours.
 std::unique_ptr<guest_handle> server_core::admit_guest(connection_info info, std::shared_ptr<guest_link> link) {
-  auto lane = large_frames_.open(owner_of(info));
-  return std::make_unique<guest_handle>(
-      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane));
+  auto strand = large_frames_.open(owner_of(info));
+  return std::make_unique<event_handle>(
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(strand));
 }
 
 /// Whether connections may have transcripts of what their users say.
@@ -264,12 +264,12 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
   auto machine = adapter_for(info);
-  auto lane = large_frames_.open(owner_of(info));
+  auto strand = large_frames_.open(owner_of(info));
   return std::make_unique<frame_handle<realtime_actor>>(
       system_.spawn<realtime_session>(realtime_, surroundings_.clock, surroundings_.counted, std::move(machine),
                                       surroundings_.open, surroundings_.recordings.get(), std::move(info),
                                       std::move(link)),
-      std::move(lane), small_openai_bytes);
+      std::move(strand), small_openai_bytes);
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,

@@ -49,7 +49,14 @@ struct service {
                                                 std::shared_ptr<actors::client_link> link) {
     const std::string key = info.key;
     auto handle = core.admit(std::move(info), std::move(link));
-    if (!entrance.still_lists(key)) core.close_sessions_of(key, key_removed);
+    close_if_removed(key);
+    return handle;
+  }
+  std::unique_ptr<actors::guest_handle> admit_guest(actors::connection_info info,
+                                                    std::shared_ptr<actors::guest_link> link) {
+    const std::string key = info.key;
+    auto handle = core.admit_guest(std::move(info), std::move(link));
+    close_if_removed(key);
     return handle;
   }
 
@@ -59,6 +66,11 @@ struct service {
     if (bytes <= frame_buffer::trusted) return true;
     if (!held) held = received.open(owner);
     return held->grow_to(bytes);
+  }
+
+private:
+  void close_if_removed(const std::string& key) {
+    if (!entrance.still_lists(key)) core.close_sessions_of(key, key_removed);
   }
 };
 

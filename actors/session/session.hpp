@@ -2,7 +2,7 @@
 
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
-#include "actors/guest/guest_handle.hpp"
+#include "actors/guest/event_handle.hpp"
 #include "actors/log/log_store.hpp"
 #include "actors/log_facts.hpp"
 #include "actors/messages.hpp"

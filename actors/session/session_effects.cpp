@@ -1,4 +1,3 @@
-#include "actors/guest/guest_link.hpp"
 #include "actors/logger.hpp"
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"

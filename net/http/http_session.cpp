@@ -12,8 +12,8 @@
 #include "net/target.hpp"
 #include "net/text.hpp"
 #include "net/websocket/websocket_session.hpp"
-#include "protocol/openai/request.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/request.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include <boost/asio/write.hpp>
 
@@ -203,10 +203,11 @@ void http_session::read_completion() {
 
 /// Parsing a body of a hundred megabytes takes a tenth of a second, too long for an I/O thread.
 void http_session::on_completion() {
-  const auto& body = request().body();
-  if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(body));
-  on_reader([self = shared_from_this(), &body] {
-    auto request = std::make_shared<protocol::result<protocol::openai_request>>(protocol::read_openai_request(body));
+  auto body = std::move(parser().get().body());
+  if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(std::move(body)));
+  on_reader([self = shared_from_this(), body = std::move(body)]() mutable {
+    auto request =
+        std::make_shared<protocol::result<protocol::openai_request>>(protocol::read_openai_request(std::move(body)));
     asio::post(self->strand_, [self, request] {
       if (self->place_) self->begin_completion(std::move(*request)); // else it was cut in the meantime
     });

@@ -10,7 +10,7 @@
 #include "net/routes/pending_reply.hpp"
 #include "net/service.hpp"
 #include "net/stream.hpp"
-#include "protocol/openai/request.hpp"
+#include "protocol/openai/completions/request.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include "net/access/access_control.hpp"
 #include "net/beast.hpp"
 #include "net/routes/http_message.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include <string>
 #include <string_view>

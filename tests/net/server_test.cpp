@@ -102,6 +102,10 @@ TEST_CASE("an answer that comes after the server is gone goes nowhere") {
                                                           std::shared_ptr<parley::actors::client_link>) override {
       return nullptr;
     }
+    std::unique_ptr<parley::actors::guest_handle> admit_guest(parley::actors::connection_info,
+                                                              std::shared_ptr<parley::actors::guest_link>) override {
+      return nullptr;
+    }
     parley::actors::readiness ready() const override { return {}; }
     bool loading() const override { return false; }
     void status(std::function<void(std::string)> done, parley::actors::status_part) override {

@@ -1,4 +1,4 @@
-#include "protocol/openai/spoken_id.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
 
 #include "base/utf8.hpp"
 #include "protocol/media/base64.hpp"

@@ -1,11 +1,14 @@
-#include "protocol/codec/client_side.hpp"
+#include "client/codec/frames.hpp"
 
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 
-#include <utility>
+namespace parley::client {
 
-namespace parley::protocol {
+namespace base64 = protocol::base64;
+namespace json = protocol::json;
+using protocol::dialect;
+
 namespace {
 
 constexpr std::size_t envelope_bytes = 256;
@@ -73,29 +76,6 @@ std::string message_with_media(const chat_request& request) {
   return text + "]}";
 }
 
-/// `frames`: JSON list of pictures; empty = none.
-std::string written_append(dialect spoken, std::span<const float> samples, bool force_listen, std::string_view frames) {
-  std::string text;
-  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()) + frames.size());
-  json::object_writer out(text);
-  const auto write_input = [&](json::object_writer& into) {
-    into.samples("audio", samples);
-    if (!frames.empty()) into.json("video_frames", frames);
-    if (force_listen) into.boolean("force_listen", true);
-  };
-  if (spoken == dialect::legacy) {
-    out.text("type", "input_audio_buffer.append");
-    write_input(out);
-  } else {
-    out.text("type", "input.append");
-    auto input = out.object("input");
-    write_input(input);
-    input.close();
-  }
-  out.close();
-  return text;
-}
-
 } // namespace
 
 std::string encode_init(const init_request& request) {
@@ -112,32 +92,29 @@ std::string encode_init(const init_request& request) {
 }
 
 std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen, std::string_view picture) {
-  std::string frames;
-  if (!picture.empty()) {
-    frames.reserve(base64::encoded_size(picture.size()) + 4);
-    frames = R"([")";
-    base64::append(std::as_bytes(std::span(picture)), frames);
-    frames += R"("])";
+  std::string text;
+  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()) + base64::encoded_size(picture.size()));
+  json::object_writer out(text);
+  const auto write_input = [&](json::object_writer& into) {
+    into.samples("audio", samples);
+    if (!picture.empty()) {
+      std::string frames = R"([")";
+      base64::append(std::as_bytes(std::span(picture)), frames);
+      into.json("video_frames", frames + R"("])");
+    }
+    if (force_listen) into.boolean("force_listen", true);
+  };
+  if (spoken == dialect::legacy) {
+    out.text("type", "input_audio_buffer.append");
+    write_input(out);
+  } else {
+    out.text("type", "input.append");
+    auto input = out.object("input");
+    write_input(input);
+    input.close();
   }
-  return written_append(spoken, samples, force_listen, frames);
-}
-
-std::string encode_append(std::span<const float> samples, bool force_listen,
-                          std::span<const std::shared_ptr<const std::string>> pictures) {
-  std::string frames;
-  for (const auto& picture : pictures) frames.append(frames.empty() ? "[\"" : ",\"").append(*picture) += '"';
-  if (!frames.empty()) frames += ']';
-  return written_append(dialect::current, samples, force_listen, frames);
-}
-
-std::string encode_context_append(std::span<const text_message> context) {
-  std::string text = R"({"type":"input.append","input":{"context":[)";
-  bool first = true;
-  for (const auto& each : context) {
-    if (!std::exchange(first, false)) text += ',';
-    text += chat_message(conversation::name_of(each.from), each.text);
-  }
-  return text + "]}}";
+  out.close();
+  return text;
 }
 
 std::string encode_chat(const chat_request& request) {
@@ -167,4 +144,4 @@ std::string encode_close(std::string_view reason) {
   return text;
 }
 
-} // namespace parley::protocol
+} // namespace parley::client

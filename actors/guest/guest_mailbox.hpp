@@ -6,24 +6,13 @@
 
 #include <caf/all.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
-// How a session reaches a client that is another actor of the server.
+// How a session reaches a guest that is another actor of the server.
 namespace parley::actors {
-
-/// The client's side as its session sees it: takes events as they are.
-class guest_link : public client_link {
-public:
-  virtual void hand_over(protocol::server_event&& event) = 0;
-
-  guest_link* guest() final { return this; }
-  void send(std::shared_ptr<const std::string>) final {} // only sockets get frames
-  void taken(std::size_t) final {}                       // little is sent ahead of the answers
-};
 
 /// An event of the session that the actor opened as number `number`.
 struct guest_event {

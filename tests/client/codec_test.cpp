@@ -1,8 +1,7 @@
-#include "protocol/codec/client_side.hpp"
-
+#include "client/codec/frames.hpp"
+#include "client/codec/server_glance.hpp"
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/server_codec.hpp"
-#include "protocol/codec/server_glance.hpp"
 #include "protocol/media/wav.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+using namespace parley::client;
 using namespace parley::protocol;
 
 namespace {
@@ -75,18 +75,6 @@ TEST_CASE("what a client sends is what the server reads") {
     const auto event = peek(frame).value();
     CHECK(event.type == client_event_type::session_update);
     CHECK_FALSE(decode_session_update(event, mode::audio).value().system_prompt.empty());
-  }
-  SECTION("text for a running session") {
-    using parley::conversation::role;
-    const std::vector<text_message> context{{role::tool, "{\"a\": 1}"}, {role::assistant, "caf\u00e9"}};
-    const auto frame = encode_context_append(context);
-    const auto append = decode_append(peek(frame).value(), mode::audio, 1).value();
-    CHECK_FALSE(append.samples);
-    REQUIRE(append.context.size() == 2);
-    for (std::size_t i = 0; i < 2; ++i) {
-      CHECK(append.context[i].from == context[i].from);
-      CHECK(append.context[i].text == context[i].text);
-    }
   }
   SECTION("appends of both dialects") {
     const auto spoken = GENERATE(dialect::current, dialect::legacy);

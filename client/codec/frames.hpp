@@ -12,11 +12,11 @@
 #include <vector>
 
 // The client's side of the wire: client events -> text frames (docs/protocol.md 3). Pure and thread-safe.
-namespace parley::protocol {
+namespace parley::client {
 
 /// session.init or session.update.
 struct init_request {
-  dialect spoken = dialect::current;
+  protocol::dialect spoken = protocol::dialect::current;
   std::optional<std::string> system_prompt{}; ///< required by the legacy dialect; if empty, a plain default is sent
   std::optional<int> force_listen_count{};    ///< current dialect only, like `greedy` and `seed`
   std::optional<int> max_speak_tokens{};      ///< of a spoken second
@@ -43,17 +43,10 @@ struct chat_request {
 std::string encode_init(const init_request& request);
 
 /// `samples` at 16 kHz. `picture`: bytes of an image file, for video; empty = none.
-std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen = false,
+std::string encode_append(protocol::dialect spoken, std::span<const float> samples, bool force_listen = false,
                           std::string_view picture = {});
-
-/// The same in the current dialect, with pictures as data URLs or base64: JSON strings without their quotes.
-std::string encode_append(std::span<const float> samples, bool force_listen,
-                          std::span<const std::shared_ptr<const std::string>> pictures);
-
-/// Text for a running duplex session (docs/protocol.md 3.9), without sound.
-std::string encode_context_append(std::span<const text_message> context);
 
 std::string encode_chat(const chat_request& request);
 std::string encode_close(std::string_view reason);
 
-} // namespace parley::protocol
+} // namespace parley::client

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "protocol/events.hpp"
+#include "conversation/tools.hpp"
+#include "conversation/usage.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <vector>
 
 // Server events as clients read them: at a glance, or in full.
-namespace parley::protocol {
+namespace parley::client {
 
 /// What an event means, whatever the dialect calls it (docs/protocol.md 2 and 4).
 enum class server_event_type : std::uint8_t {
@@ -78,10 +79,10 @@ struct server_message {
   std::string error_code;
   std::string error_message;
   conversation::tool_call call; ///< of a response.tool_call, or the part of one
-  usage used; ///< of a chat's turn or a duplex step: `usage` in response.done, `chunk_usage` in deltas
+  conversation::usage used; ///< of a chat's turn or a duplex step: `usage` in response.done, `chunk_usage` in deltas
 };
 
 /// Like `glance`.
 std::optional<server_message> read_server_message(std::string_view frame);
 
-} // namespace parley::protocol
+} // namespace parley::client

@@ -1,17 +1,16 @@
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include "base/wav.hpp"
-#include "protocol/codec/client_side.hpp"
-#include "protocol/codec/server_glance.hpp"
-#include "protocol/json/document.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/guest/heard.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/wav.hpp"
-#include "protocol/openai/spoken_id.hpp"
+#include "protocol/openai/completions/completion_turn.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -21,38 +20,13 @@ namespace {
 constexpr std::uint32_t output_rate = 24'000;
 constexpr std::int64_t spoken_id_seconds = 24 * 3600; ///< how long it is said to be valid; it is for longer
 
-std::string text_of(json::value at) {
-  return at.is(json::kind::string) ? json::unescape(at) : std::string();
-}
-
-/// The wire's float32 samples as base64 of PCM16, with a WAV header if requested.
-std::string to_pcm16(std::string_view float_base64, sound_format as) {
-  const auto samples = decode_samples(float_base64, {0, std::numeric_limits<std::size_t>::max()}, "audio");
+/// Base64 of PCM16, with a WAV header if requested.
+std::string to_pcm16(const pcm& sound, sound_format as) {
   std::string out;
-  if (!samples) return out;
-  const std::string wav = write_wav(**samples, output_rate);
+  const std::string wav = write_wav(guest::samples_in(sound), output_rate);
   const auto bytes = std::string_view(wav).substr(as == sound_format::wav ? 0 : base::wav_header_bytes);
   base64::append(std::as_bytes(std::span(bytes)), out);
   return out;
-}
-
-std::optional<std::string_view> raw_text(json::value at) {
-  return at.is(json::kind::string) ? std::optional(at.raw()) : std::nullopt;
-}
-
-conversation::tool_call call_in(json::value event) {
-  return {text_of(json::member(event, "id")), text_of(json::member(event, "name")),
-          text_of(json::member(event, "arguments"))};
-}
-
-/// The JSON of what the wire says of an event's tokens; empty if it says nothing.
-std::string_view scores_in(json::value event) {
-  const auto scores = json::member(event, "logprobs");
-  return scores.is(json::kind::array) ? scores.raw() : std::string_view();
-}
-
-std::int64_t count(json::value in, std::string_view name) {
-  return json::to_integer(json::member(in, name)).value_or(0);
 }
 
 std::string_view finish_of(std::string_view reason) {
@@ -70,6 +44,10 @@ void append_call(const conversation::tool_call& call, std::optional<std::size_t>
   function.text("arguments", call.arguments);
   function.close();
   write.close();
+}
+
+std::string encode_logprobs(std::string_view scores) {
+  return R"({"content":)" + (scores.empty() ? std::string("[]") : std::string(scores)) + R"(,"refusal":null})";
 }
 
 std::string as_event(std::string_view data) {
@@ -127,115 +105,103 @@ openai_fault openai_fault_of(std::string_view wire_code, std::string message) {
 openai_talk::openai_talk(openai_request request, std::int64_t created_s)
     : request_(std::move(request)), created_s_(created_s) {}
 
-openai_step openai_talk::begin() {
-  return {R"({"type":"session.init","payload":{}})", {}, false, {}};
+openai_talk::effects openai_talk::begin() {
+  session_.open(mode::chat, {});
+  return take();
 }
 
-openai_step openai_talk::on_frame(std::string_view frame) {
-  openai_step step;
-  if (over_) return step;
-  const auto event = json::scan(frame);
-  const auto root = json::root(event);
-  switch (server_event_type_of(text_of(json::member(root, "type")))) {
-  case server_event_type::created: {
-    if (!id_.empty()) break;
-    const std::string session = text_of(json::member(root, "session_id"));
-    constexpr std::string_view prefix = "sess_";
-    id_ = "chatcmpl-" + session.substr(session.starts_with(prefix) ? prefix.size() : 0);
-    step.to_session = next_turn();
-    break;
-  }
-  case server_event_type::spoken: {
-    if (!request_.streaming) break;
-    return on_delta(text_of(json::member(root, "text")), raw_text(json::member(root, "audio")).value_or(""),
-                    scores_in(root));
-  }
-  case server_event_type::tool_call: return on_call(call_in(root));
-  case server_event_type::tool_call_delta: return on_call_part(call_in(root));
-  case server_event_type::response_done: {
-    if (id_.empty()) break; // nothing has been asked
-    const auto usage = json::member(root, "usage");
-    const auto input = json::member(usage, "input_token_details");
-    const auto output = json::member(usage, "output_token_details");
-    return on_answer({text_of(json::member(root, "text")),
-                      text_of(json::member(root, "reason")),
-                      raw_text(json::member(root, "audio")),
-                      scores_in(root),
-                      {count(usage, "input_tokens"), count(input, "audio_tokens"), count(usage, "output_tokens"),
-                       count(output, "audio_tokens")}});
-  }
-  case server_event_type::error: {
-    const auto error = json::member(root, "error");
-    over_ = step.over = true;
-    step.fault = openai_fault_of(text_of(json::member(error, "code")), text_of(json::member(error, "message")));
-    step.to_session = encode_close("user_stop");
-    break;
-  }
-  case server_event_type::closed:
-    over_ = step.over = true;
-    step.fault = openai_fault{503, text_of(json::member(root, "reason")), "the session ended before its answer"};
-    break;
-  default: break;
-  }
-  return step;
+openai_talk::effects openai_talk::on_event(const server_event& event) {
+  if (session_.is_open()) std::visit([this](const auto& each) { heed(each); }, event);
+  return take();
 }
 
-/// The append of the current choice.
-std::string openai_talk::next_turn() {
-  auto append = choice_ + 1 < request_.choices ? request_.append : std::move(request_.append);
-  if (const auto& place = request_.seed; place && choice_ > 0) {
-    const auto seed = (place->seed + static_cast<std::uint64_t>(choice_)) & std::numeric_limits<std::int64_t>::max();
-    append.replace(place->begin, place->bytes, std::to_string(seed));
-  }
-  return append;
+openai_talk::effects openai_talk::on_closed(const std::string& why) {
+  if (session_.is_open()) fail({503, "service_unavailable", "the session ended: " + why});
+  return take();
+}
+
+void openai_talk::reply(std::string text, bool over) {
+  if (!text.empty()) out_.emplace_back(openai_reply{std::move(text), over, {}});
+}
+
+/// Nothing of the session matters after it.
+void openai_talk::fail(openai_fault why) {
+  asked_.reset();
+  session_.close();
+  out_.emplace_back(openai_reply{{}, true, std::move(why)});
+}
+
+void openai_talk::heed(const session_created& event) {
+  if (!session_.begin()) return;
+  constexpr std::string_view prefix = "sess_";
+  const std::string_view session = event.session_id;
+  id_ = std::string("chatcmpl-").append(session.substr(session.starts_with(prefix) ? prefix.size() : 0));
+  ask_next();
+}
+
+/// Asks for the current choice.
+void openai_talk::ask_next() {
+  asked_ = std::make_shared<const completion_turn>(request_.prompt, choice_);
+  if (choice_ + 1 == request_.choices) request_.prompt.reset();
+  session_.ask(asked_);
+}
+
+void openai_talk::heed(const error_event& event) {
+  fail(openai_fault_of(traits(event.code).wire, event.message));
+}
+
+void openai_talk::heed(const session_closed& event) {
+  fail({503, event.reason, "the session ended before its answer"});
 }
 
 /// A choice is complete; the next one is a turn of its own.
-openai_step openai_talk::on_answer(const answer& done) {
-  openai_step step;
-  auto finish = finish_of(done.reason);
+void openai_talk::heed(const response_done& event) {
+  if (!session_.ready()) return; // nothing has been asked
+  asked_.reset();
+  auto finish = finish_of(event.reason);
   if (finish == "stop" && !calls_.empty()) finish = "tool_calls";
-  used_ = {done.used.prompt, done.used.prompt_audio, used_.completion + done.used.completion,
-           used_.completion_audio + done.used.completion_audio};
+  const auto used = event.used.value_or(usage{});
+  used_.input_text = used.input_text;
+  used_.input_audio = used.input_audio;
+  used_.input_vision = used.input_vision;
+  used_.output_text += used.output_text;
+  used_.output_audio += used.output_audio;
+  const auto scores = encode_scores(event.scores);
 
+  std::string told;
   if (request_.streaming) {
-    if (!began_) step.to_client = chunk(R"({"role":"assistant","content":""})", {});
-    if (!spoken_.empty()) step.to_client += chunk(last_of_sound(), {});
-    step.to_client += chunk("{}", finish, done.scores);
+    if (!began_) told = chunk(R"({"role":"assistant","content":""})", {});
+    if (!spoken_.empty()) told += chunk(last_of_sound(), {});
+    told += chunk("{}", finish, scores);
   } else {
     choices_ += choices_.empty() ? "" : ",";
     choices_ += R"({"index":)" + std::to_string(choice_) + R"(,"message":)";
-    append_message(done);
-    choices_ += R"(,"logprobs":)" + (request_.scored ? encode_logprobs(done.scores) : "null");
+    append_message(event);
+    choices_ += R"(,"logprobs":)" + (request_.scored ? encode_logprobs(scores) : "null");
     choices_ += R"(,"finish_reason":")" + std::string(finish) + "\"}";
   }
   if (++choice_ < request_.choices) {
     began_ = false;
     calls_.clear();
-    step.to_session = next_turn();
-    return step;
+    ask_next();
+    return reply(std::move(told));
   }
-  over_ = step.over = true;
-  step.to_session = encode_close("user_stop");
-  if (!request_.streaming) {
-    step.to_client = head("chat.completion") + R"(,"choices":[)" + choices_ + R"(],"usage":)" + encode_usage() + "}";
-    return step;
-  }
-  if (request_.include_usage)
-    step.to_client += as_event(chunk_head() + R"(,"choices":[],"usage":)" + encode_usage() + "}");
-  step.to_client += as_event("[DONE]");
-  return step;
+  session_.close();
+  if (!request_.streaming)
+    return reply(head("chat.completion") + R"(,"choices":[)" + choices_ + R"(],"usage":)" + encode_usage() + "}", true);
+  if (request_.include_usage) told += as_event(chunk_head() + R"(,"choices":[],"usage":)" + encode_usage() + "}");
+  reply(told + as_event("[DONE]"), true);
 }
 
 /// The message of a choice that is not streamed.
-void openai_talk::append_message(const answer& done) {
+void openai_talk::append_message(const response_done& done) {
   choices_ += R"({"role":"assistant","refusal":null,"content":)";
   if (request_.sound != sound_format::none && done.audio) {
     choices_ += R"(null,"audio":)";
     json::object_writer sound(choices_);
     sound.text("id", spoken_id(name(), done.text));
     sound.integer("expires_at", created_s_ + spoken_id_seconds);
-    sound.text("data", to_pcm16(*done.audio, request_.sound));
+    sound.text("data", to_pcm16(clamped(done.audio), request_.sound));
     sound.text("transcript", done.text);
     sound.close();
   } else if (done.text.empty() && !calls_.empty()) {
@@ -258,15 +224,17 @@ void openai_talk::append_message(const answer& done) {
 std::string openai_talk::encode_usage() const {
   std::string out;
   json::object_writer write(out);
-  write.integer("prompt_tokens", used_.prompt);
-  write.integer("completion_tokens", used_.completion);
-  write.integer("total_tokens", used_.prompt + used_.completion);
+  const auto input = used_.input_text + used_.input_audio + used_.input_vision;
+  const auto output = used_.output_text + used_.output_audio;
+  write.integer("prompt_tokens", input);
+  write.integer("completion_tokens", output);
+  write.integer("total_tokens", input + output);
   auto prompt = write.object("prompt_tokens_details");
-  prompt.integer("audio_tokens", used_.prompt_audio);
+  prompt.integer("audio_tokens", used_.input_audio);
   prompt.integer("cached_tokens", 0);
   prompt.close();
   auto completion = write.object("completion_tokens_details");
-  completion.integer("audio_tokens", used_.completion_audio);
+  completion.integer("audio_tokens", used_.output_audio);
   completion.integer("reasoning_tokens", 0);
   completion.close();
   write.close();
@@ -274,21 +242,25 @@ std::string openai_talk::encode_usage() const {
 }
 
 /// What has come in parts needs no more.
-openai_step openai_talk::on_call(conversation::tool_call call) {
-  const auto same = [&](const conversation::tool_call& each) { return each.id == call.id; };
-  if (std::any_of(calls_.begin(), calls_.end(), same)) return {};
-  return on_call_part(std::move(call));
+void openai_talk::heed(const response_tool_call& event) {
+  const auto same = [&](const conversation::tool_call& each) { return each.id == event.call.id; };
+  if (std::none_of(calls_.begin(), calls_.end(), same)) tell_call_part(event.call);
+}
+
+void openai_talk::heed(const response_tool_call_delta& event) {
+  tell_call_part(event.part);
 }
 
 /// The first part of a call has its id and its name.
-openai_step openai_talk::on_call_part(conversation::tool_call part) {
+void openai_talk::tell_call_part(const conversation::tool_call& part) {
+  asked_.reset();
   std::string delta = "{";
   if (!began_) delta += R"("role":"assistant","content":null,)";
   began_ = true;
   delta += R"("tool_calls":[)";
   if (calls_.empty() || calls_.back().id != part.id) {
     append_call(part, calls_.size(), delta);
-    calls_.push_back(std::move(part));
+    calls_.push_back(part);
   } else {
     json::object_writer write(delta);
     write.integer("index", std::ssize(calls_) - 1);
@@ -297,32 +269,29 @@ openai_step openai_talk::on_call_part(conversation::tool_call part) {
     function.close();
     write.close();
   }
-  if (!request_.streaming) return {};
-  return {{}, chunk(delta + "]}", {}), false, {}};
+  if (request_.streaming) reply(chunk(delta + "]}", {}));
 }
 
-/// The wire has the elements as this API has them.
-std::string openai_talk::encode_logprobs(std::string_view scores) const {
-  return R"({"content":)" + (scores.empty() ? std::string("[]") : std::string(scores)) + R"(,"refusal":null})";
-}
-
-openai_step openai_talk::on_delta(const std::string& text, std::string_view audio, std::string_view scores) {
+void openai_talk::heed(const output_delta& event) {
+  asked_.reset();
+  if (!request_.streaming) return;
+  const auto words = guest::words_in(event);
   std::string delta = "{";
   const bool first = !std::exchange(began_, true);
   if (first) delta += R"("role":"assistant",)";
   if (request_.sound == sound_format::none) {
     delta += R"("content":)";
-    json::append_string(text, delta);
+    json::append_string(words, delta);
   } else {
     delta += R"("audio":)";
     json::object_writer sound(delta);
     if (first) sound.text("id", "audio_" + name());
-    spoken_ += text;
-    if (!text.empty()) sound.text("transcript", text);
-    if (!audio.empty()) sound.text("data", to_pcm16(audio, sound_format::pcm16));
+    spoken_ += words;
+    if (!words.empty()) sound.text("transcript", words);
+    if (const auto heard = guest::sound_in(event)) sound.text("data", to_pcm16(heard, sound_format::pcm16));
     sound.close();
   }
-  return {{}, chunk(delta + "}", {}, scores), false, {}};
+  reply(chunk(delta + "}", {}, encode_scores(event.scores)));
 }
 
 /// The id with all that was said comes last; the first one only names the answer.

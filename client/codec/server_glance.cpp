@@ -1,4 +1,4 @@
-#include "protocol/codec/server_glance.hpp"
+#include "client/codec/server_glance.hpp"
 
 #include "protocol/json/document.hpp"
 #include "protocol/media/base64.hpp"
@@ -8,7 +8,11 @@
 #include <span>
 #include <utility>
 
-namespace parley::protocol {
+namespace parley::client {
+
+namespace base64 = protocol::base64;
+namespace json = protocol::json;
+
 namespace {
 
 /// A string without escapes, like all base64, is not copied.
@@ -47,8 +51,8 @@ void read_integer(json::value number, std::optional<int>& into) {
   if (const auto read = json::to_integer(number); read && std::in_range<int>(*read)) into = static_cast<int>(*read);
 }
 
-usage usage_of(json::value from) {
-  usage used;
+conversation::usage usage_of(json::value from) {
+  conversation::usage used;
   const auto input = json::member(from, "input_token_details"), output = json::member(from, "output_token_details");
   read_integer(json::member(input, "text_tokens"), used.input_text);
   read_integer(json::member(input, "audio_tokens"), used.input_audio);
@@ -175,4 +179,4 @@ std::optional<server_message> read_server_message(std::string_view frame) {
   return got;
 }
 
-} // namespace parley::protocol
+} // namespace parley::client

@@ -1,14 +1,18 @@
-#include "protocol/openai/request.hpp"
+#include "protocol/openai/completions/request.hpp"
 
 #include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
 #include "protocol/json/field_reader.hpp"
-#include "protocol/json/writer.hpp"
-#include "protocol/openai/spoken_id.hpp"
+#include "protocol/openai/completions/prompt.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace parley::protocol {
@@ -22,24 +26,24 @@ constexpr int most_answer_tokens = 4096; ///< docs/protocol.md 3.5
 
 class reader {
 public:
-  explicit reader(const json::document& body) : top_{json::root(body), {}} {}
+  explicit reader(std::shared_ptr<openai_prompt> into)
+      : prompt_(std::move(into)), terms_(prompt_->terms), top_{json::root(prompt_->found), {}} {}
 
   result<openai_request> run() {
     refuse_what_is_not_there();
     read_plain_fields();
-    std::string append = R"({"type":"input.append","input":{"messages":[)";
-    write_messages(append);
-    append += R"(],"streaming":)";
-    append += out_.streaming ? "true" : "false";
-    write_generation(append);
-    for (const char* name : {"tools", "tool_choice", "response_format"}) pass_on(name, append);
-    if (out_.streaming && at("tools").at.given()) append += R"(,"tool_call_deltas":true)";
-    write_logprobs(append);
-    if (out_.sound != sound_format::none) append += R"(,"tts":{"enabled":true})";
-    if (pictures_ > 0 && small_pictures_ == pictures_) append += R"(,"image":{"max_slice_nums":1})";
-    append += "}}";
+    read_messages();
+    read_generation();
+    prompt_->tools = listed("tools");
+    prompt_->tool_choice = listed("tool_choice");
+    prompt_->format = listed("response_format");
+    read_logprobs();
+    terms_.streaming = out_.streaming;
+    terms_.call_pieces = out_.streaming && at("tools").at.given();
+    terms_.tts = terms_.use_tts_template = out_.sound != sound_format::none;
+    if (pictures_ > 0 && small_pictures_ == pictures_) terms_.max_slice_nums = 1;
     if (in_.failed()) return in_.failure();
-    out_.append = std::move(append);
+    out_.prompt = std::move(prompt_);
     return std::move(out_);
   }
 
@@ -57,16 +61,10 @@ private:
     return list.at.is(json::kind::array) && json::elements(list.at, 1).empty();
   }
 
-  /// What the session's append has in the same words: the session checks it.
-  void pass_on(const char* name, std::string& to) const {
+  /// What chat has in the same words; an empty list is none.
+  json::value listed(std::string_view name) const {
     const auto given = at(name);
-    if (!given.at.given() || is_empty(given)) return;
-    to.append(",\"").append(name).append("\":");
-    append_value(given.at, to);
-  }
-
-  static void append_value(json::value of, std::string& to) {
-    of.is(json::kind::string) ? write_raw(of, to) : static_cast<void>(to += of.raw());
+    return given.at.given() && !is_empty(given) ? given.at : json::value();
   }
 
   void read_plain_fields() {
@@ -98,94 +96,77 @@ private:
     }
   }
 
-  void write_generation(std::string& to) {
-    int most = default_answer_tokens;
+  void read_generation() {
+    terms_.max_new_tokens = default_answer_tokens;
     // The last one is how OpenAI's other APIs spell it.
     for (const auto* name : {"max_tokens", "max_completion_tokens", "max_output_tokens"})
-      in_.integer(at(name), 1, field_reader::any, most);
-    std::optional<double> temperature;
-    std::optional<double> top_p;
-    std::optional<int> top_k;
-    std::optional<std::uint64_t> seed;
-    in_.number(at("temperature"), 0, 2, temperature);
-    in_.number(at("top_p"), 0, 1, top_p);
-    in_.integer(at("top_k"), 0, field_reader::any, top_k);
-    in_.seed(at("seed"), seed);
-    to += R"(,"generation":)";
-    json::object_writer write(to);
-    write.integer("max_new_tokens", std::min(most, most_answer_tokens));
-    if (temperature) write.number("temperature", *temperature, 6);
-    if (top_p) write.number("top_p", *top_p, 6);
-    if (top_k) write.integer("top_k", *top_k);
-    if (seed) {
-      const auto digits = std::to_string(static_cast<std::int64_t>(*seed));
-      write.json("seed", digits);
-      out_.seed = {*seed, to.size() - digits.size(), digits.size()};
-    }
-    pass_on("stop", to);
-    write.close();
+      in_.integer(at(name), 1, field_reader::any, terms_.max_new_tokens);
+    terms_.max_new_tokens = std::min(terms_.max_new_tokens, most_answer_tokens);
+    in_.number(at("temperature"), 0, 2, terms_.temperature);
+    in_.number(at("top_p"), 0, 1, terms_.top_p);
+    in_.integer(at("top_k"), 0, field_reader::any, terms_.top_k);
+    in_.seed(at("seed"), terms_.seed);
+    prompt_->stop = listed("stop");
   }
 
-  void write_logprobs(std::string& to) {
+  void read_logprobs() {
     std::optional<int> most;
     in_.boolean(at("logprobs"), out_.scored);
     in_.integer(at("top_logprobs"), 0, most_logprobs, most);
     if (most && !out_.scored) fail(at("top_logprobs"), "only together with logprobs");
-    if (out_.scored) to += R"(,"logprobs":)" + std::to_string(most.value_or(0));
+    if (out_.scored) terms_.scored = most.value_or(0);
   }
 
-  void write_messages(std::string& to) {
+  void read_messages() {
     const auto messages = in_.require(top_, {"messages"});
     if (in_.failed()) return;
     if (!messages.at.is(json::kind::array)) return fail(messages, "not an array");
     const auto all = json::elements(messages.at, json::max_values);
-    for (std::size_t i = 0; i < all.size() && !in_.failed(); ++i) {
-      if (i > 0) to += ',';
-      write_message({all[i], messages.path + "[" + std::to_string(i) + "]"}, to);
-    }
+    prompt_->messages.reserve(all.size());
+    for (std::size_t i = 0; i < all.size() && !in_.failed(); ++i)
+      read_message(field_reader::element(messages, all[i], i), prompt_->messages.emplace_back());
   }
 
-  void write_message(const field& message, std::string& to) {
+  void read_message(const field& message, openai_prompt::said& into) {
     if (in_.required_object(message); in_.failed()) return;
     std::string scratch;
     const auto from = in_.require(message, {"role"});
-    auto role = in_.failed() ? std::string_view() : in_.required_text(from, scratch);
-    if (role == "developer") role = "system";
+    const auto name = in_.failed() ? std::string_view() : in_.required_text(from, scratch);
     if (in_.failed()) return;
-    if (role != "system" && role != "user" && role != "assistant" && role != "tool")
+    if (name == "system" || name == "developer") {
+      into.from = role::system;
+    } else if (name == "assistant") {
+      into.from = role::assistant;
+      return read_answer(message, into);
+    } else if (name == "tool") {
+      into.from = role::tool;
+      into.call_id = field_reader::find(message, {"tool_call_id"}).at;
+    } else if (name != "user") {
       return fail(from, "none of system, user, assistant, tool");
-    to += R"({"role":")";
-    to.append(role) += '"';
-    if (role == "assistant") return write_answer(message, to);
-    if (const auto call = field_reader::find(message, {"tool_call_id"}); role == "tool" && call.at.given()) {
-      to += R"(,"tool_call_id":)";
-      append_value(call.at, to);
     }
-    write_content(in_.require(message, {"content"}), to);
-    to += '}';
+    read_content(in_.require(message, {"content"}), into);
   }
 
   /// What an assistant said, as this API's answers have it: its words may stand in another member than `content`.
-  void write_answer(const field& message, std::string& to) {
+  void read_answer(const field& message, openai_prompt::said& into) {
     const auto calls = field_reader::find(message, {"tool_calls"});
     const bool has_calls = calls.at.given() && !json::elements(calls.at, 1).empty();
-    if (has_calls) to.append(R"(,"tool_calls":)").append(calls.at.raw());
+    if (has_calls) into.calls = calls.at;
     if (const auto old = field_reader::find(message, {"function_call"}); old.at.given())
       return fail(old, "not supported by this server: use tool_calls");
     const auto content = field_reader::find(message, {"content"});
     if (says_something(content)) {
-      write_content(content, to);
+      read_content(content, into);
     } else if (const auto audio = field_reader::find(message, {"audio"}); audio.at.given()) {
-      write_words(spoken_words(in_.required_object(audio)), to);
+      into.content = spoken_words(in_.required_object(audio));
     } else if (const auto refusal = field_reader::find(message, {"refusal"}); refusal.at.given()) {
       std::string scratch;
-      write_words(in_.required_text(refusal, scratch), to);
+      into.content = std::string(in_.required_text(refusal, scratch));
     } else if (content.at.present() && !has_calls) {
-      write_words("", to);
+      into.content = std::string();
     } else if (!has_calls) {
       in_.require(message, {"content"}); // says what is wrong
     }
-    to += '}';
   }
 
   static bool says_something(const field& content) {
@@ -205,85 +186,71 @@ private:
     return std::move(words).value_or("");
   }
 
-  static void write_words(std::string_view words, std::string& to) {
-    to += R"(,"content":)";
-    json::append_string(words, to);
-  }
-
-  void write_content(const field& content, std::string& to) {
+  void read_content(const field& content, openai_prompt::said& into) {
     if (in_.failed()) return;
-    to += R"(,"content":)";
     if (content.at.is(json::kind::string)) {
-      write_raw(content.at, to);
+      into.content = content.at;
     } else if (content.at.is(json::kind::array)) {
-      write_parts(content, to);
+      read_parts(content, into.content.emplace<std::vector<openai_prompt::part>>());
     } else {
       fail(content, "neither a text nor a list of parts");
     }
   }
 
-  void write_parts(const field& content, std::string& to) {
-    to += '[';
+  void read_parts(const field& content, std::vector<openai_prompt::part>& into) {
     const auto parts = json::elements(content.at, json::max_values);
-    for (std::size_t i = 0; i < parts.size() && !in_.failed(); ++i) {
-      if (i > 0) to += ',';
-      write_part({parts[i], content.path + "[" + std::to_string(i) + "]"}, to);
-    }
-    to += ']';
+    into.reserve(parts.size());
+    for (std::size_t i = 0; i < parts.size() && !in_.failed(); ++i)
+      into.push_back(read_part(field_reader::element(content, parts[i], i)));
   }
 
-  void write_part(const field& part, std::string& to) {
-    if (in_.required_object(part); in_.failed()) return;
+  openai_prompt::part read_part(const field& part) {
+    using enum openai_prompt::part_kind;
+    if (in_.required_object(part); in_.failed()) return {};
     std::string scratch;
     const auto type = in_.require(part, {"type"});
     const auto name = in_.failed() ? std::string_view() : in_.required_text(type, scratch);
-    if (in_.failed()) return;
-    if (name == "refusal") return write_item("text", "text", in_.require(part, {"refusal"}), to);
-    if (name == "text") return write_item("text", "text", in_.require(part, {"text"}), to);
-    if (name == "image_url") return write_picture(part, to);
-    if (name == "input_audio") return write_sound(part, to);
+    if (in_.failed()) return {};
+    if (name == "refusal") return a_string(text, in_.require(part, {"refusal"}));
+    if (name == "text") return a_string(text, in_.require(part, {"text"}));
+    if (name == "image_url") return read_picture(part);
+    if (name == "input_audio") return read_sound(part);
     fail(type, "none of text, image_url, input_audio");
+    return {};
   }
 
-  void write_picture(const field& part, std::string& to) {
+  openai_prompt::part read_picture(const field& part) {
     const auto picture = in_.required_object(in_.require(part, {"image_url"}));
     const auto url = in_.require(picture, {"url"});
-    if (in_.failed()) return;
+    if (in_.failed()) return {};
     std::string scratch;
     if (!in_.required_text(url, scratch).starts_with("data:"))
-      return fail(url, "only data URLs are supported: this server fetches nothing");
+      fail(url, "only data URLs are supported: this server fetches nothing");
     std::string detail;
     ++pictures_;
     if (in_.text(field_reader::find(picture, {"detail"}), detail) == "low") ++small_pictures_;
-    write_item("image", "data", url, to);
+    return a_string(openai_prompt::part_kind::image, url);
   }
 
-  void write_sound(const field& part, std::string& to) {
+  openai_prompt::part read_sound(const field& part) {
     const auto sound = in_.required_object(in_.require(part, {"input_audio"}));
     const auto format = field_reader::find(sound, {"format"});
     std::string scratch;
     constexpr std::array<std::string_view, 8> known{"wav", "mp3", "flac", "ogg", "opus", "aiff", "w64", "rf64"};
     if (const auto name = in_.text(format, scratch);
         name && std::find(known.begin(), known.end(), *name) == known.end())
-      return fail(format, "none of wav, mp3, flac, ogg, opus, aiff, w64, rf64");
-    write_item("audio", "data", in_.require(sound, {"data"}), to);
+      fail(format, "none of wav, mp3, flac, ogg, opus, aiff, w64, rf64");
+    prompt_->holds_sound = true;
+    return a_string(openai_prompt::part_kind::audio, in_.require(sound, {"data"}));
   }
 
-  void write_item(std::string_view type, std::string_view member, const field& content, std::string& to) {
-    if (in_.failed()) return;
-    if (!content.at.is(json::kind::string)) return fail(content, "not a string");
-    to.append(R"({"type":")").append(type).append(R"(",")").append(member).append("\":");
-    write_raw(content.at, to);
-    to += '}';
+  openai_prompt::part a_string(openai_prompt::part_kind kind, const field& content) {
+    if (!in_.failed() && !content.at.is(json::kind::string)) fail(content, "not a string");
+    return {kind, content.at};
   }
 
-  /// What is valid between the quotes of one JSON text is valid in any other.
-  static void write_raw(json::value string, std::string& to) {
-    to += '"';
-    to += string.raw();
-    to += '"';
-  }
-
+  std::shared_ptr<openai_prompt> prompt_;
+  chat_append_event& terms_;
   const field top_;
   field_reader in_;
   openai_request out_;
@@ -293,12 +260,12 @@ private:
 
 } // namespace
 
-result<openai_request> read_openai_request(std::string_view body) {
+result<openai_request> read_openai_request(std::string body) {
   if (!base::utf8::valid(body)) return tl::unexpected(error{error_code::invalid_payload, "the body is not UTF-8"});
-  const auto whole = json::scan(body);
-  if (whole.outcome != json::verdict::good || !json::root(whole).is(json::kind::object))
+  auto prompt = std::make_shared<openai_prompt>(std::move(body));
+  if (prompt->found.outcome != json::verdict::good || !json::root(prompt->found).is(json::kind::object))
     return tl::unexpected(error{error_code::invalid_payload, "the body is not a JSON object that this server reads"});
-  return reader(whole).run();
+  return reader(std::move(prompt)).run();
 }
 
 } // namespace parley::protocol
