@@ -302,7 +302,9 @@ TEST_CASE("doubled and trailing slashes lead where single ones do") {
   wire_client client = fixture.connect();
   for (const char* target : {"/health/", "//health", "/v1//models", "/v1/models/?x=1"})
     CHECK(client.get(target).status == 200);
-  CHECK(client.get("/v1//chat/completions/", "POST", "Content-Length: 2\r\n", "{}").status == 400);
+  const auto refused = client.get("/v1/chat/completions", "POST", {}, "{}");
+  CHECK(refused.body.find("messages") != std::string::npos);
+  CHECK(client.get("/v1//chat/completions/", "POST", {}, "{}").body == refused.body);
   wire_client talks = fixture.connect();
   CHECK(talks.upgrade("//v1/realtime/?mode=audio").status == 101);
 }
