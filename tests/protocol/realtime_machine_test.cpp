@@ -208,7 +208,8 @@ TEST_CASE("a cancelled response is told whole, and a late cancel is no mistake")
 }
 
 TEST_CASE("a connection ends when its key has used up its quota") {
-  const error_event spent{error_code::quota_exceeded, "the 2 minutes of this day are used up"};
+  const parley::protocol::error_event spent{parley::protocol::error_code::quota_exceeded,
+                                            "the 2 minutes of this day are used up"};
   realtime_driver answers, waits;
   for (auto* server : {&answers, &waits}) {
     server->update(manual);
