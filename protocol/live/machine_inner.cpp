@@ -94,7 +94,7 @@ void machine::run_out(const std::string& why) {
   const std::string code(out_of_quota);
   event_id_ = started_ ? std::string() : start_event_id_;
   refuse_event({code, why, "", code});
-  if (started_) return close_session(code, 1008);
+  if (started_) return close_session("expired", 1008); // the API has no word for it
   end(1008, code);
 }
 

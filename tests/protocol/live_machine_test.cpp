@@ -422,7 +422,7 @@ TEST_CASE("a live session ends when its key has used up its quota") {
   const auto told = talks.inner_error(error_code::quota_exceeded);
   CHECK(code_of(told) == "insufficient_quota");
   CHECK(last(told, "error")["error"]["type"] == "insufficient_quota");
-  CHECK(last(told, "session.closed")["reason"] == "insufficient_quota");
+  CHECK(last(told, "session.closed")["reason"] == "expired");
   REQUIRE(talks.ended());
   CHECK(talks.ended()->code == 1008);
 }
