@@ -219,6 +219,10 @@ void session::log_begin() const {
 void session::begin_charging() {
   if (!connection_.account || connection_.background) return;
   charged_until_ = steady_now();
+}
+
+/// What it has used so far was counted in an earlier process.
+void session::was_charged() {
   charged_tokens_ = tokens_of(machine_->total());
 }
 

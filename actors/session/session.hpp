@@ -87,6 +87,7 @@ private:
   void describe(log_facts& facts) const;
   protocol::effects begin(bool unique_id);
   void begin_charging();
+  void was_charged();
   void charge(protocol::time_point now);
   void spend(protocol::time_point now);
 

@@ -55,6 +55,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, queue_
   if (!claimed) throw std::runtime_error("its id is in use");
   legacy_id_ = *claimed;
   begin_charging();
+  was_charged();
   lease_.take_over(std::move(from.session.kept), std::move(from.session.opened_with));
   const log_session about(current_id_);
   log()->info("taken up");
