@@ -21,7 +21,7 @@ std::string looks_of(const std::vector<std::filesystem::path>& files) {
                               static_cast<std::int64_t>(is.st_size), static_cast<std::int64_t>(is.st_mtim.tv_sec),
                               static_cast<std::int64_t>(is.st_mtim.tv_nsec)})
       looks += std::to_string(number) + ",";
-    looks += ";";
+    looks += ';';
   }
   return looks;
 }

@@ -35,8 +35,8 @@ access_control::entry access_control::let_in(const credentials& from, admission:
   auto owner = owner_of(from, why.realtime);
   if (!owner) return {refusal::key, {}, {}};
   if (!may_come_from(from)) return {refusal::origin, {}, {}};
-  if (auto spent = why.returning ? std::nullopt : usage_->spent(owner->key))
-    return {refusal::quota, owner->key, {}, {}, std::move(spent)};
+  if (const auto spent = why.returning ? std::nullopt : usage_->spent(owner->key))
+    return {refusal::quota, owner->key, {}, {}, spent};
   auto [verdict, reservation] =
       admission_.enter(from.address, owner->key, now, why.returning, own_limits_of(owner->key));
   switch (verdict) {
