@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // The interfaces between net/ and actors/; they depend on neither CAF nor Boost. A connection talks to its session
@@ -117,6 +118,18 @@ public:
   virtual void count(time_point now) = 0;
 };
 
+/// What an API key has used of its quotas. Implemented by net/. Thread-safe, and never blocks.
+class usage_account {
+public:
+  virtual ~usage_account() = default;
+
+  /// Counts what a session of the key has used since it was last counted.
+  virtual void charge(double seconds, std::int64_t tokens) = 0;
+
+  /// Why the key may use no more for now, in words for its client; none = it may.
+  virtual std::optional<std::string> spent() const = 0;
+};
+
 class recording_tap;
 
 /// What the handshake reveals about a connection.
@@ -129,8 +142,11 @@ struct connection_info {
   std::optional<std::string> resume_token;  ///< from the query: the connection resumes the session `session_id`
   std::optional<std::string> last_event_id; ///< from the query, as received
   std::optional<realtime_request> realtime; ///< it speaks a dialect of OpenAI's
+  std::string_view dialect{};               ///< of an inner session: what its client speaks; a literal, for logs
+  std::string_view transport = "websocket"; ///< likewise
   bool background = false;                  ///< an inner session that must not cost anybody anything
   std::shared_ptr<start_limit> starts;      ///< null = no limit
+  std::shared_ptr<usage_account> account;   ///< of its key; null = nobody counts
   std::shared_ptr<recording_tap> recording; ///< of an inner session: its connection's; null = it has one of its own
   std::shared_ptr<void> reservation;        ///< counts the session for its client until it cannot resume
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here

@@ -292,7 +292,7 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
   if (auto live = offer_to_live(claim, *seen, offer, owner)) return live;
   // Its slot would not wait until the model is loaded.
   const bool later = surroundings_.logs && !taken && (draining_ || (left && loading()));
-  if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info.reservation, owner);
+  if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info, owner);
   offer->refuse(later ? protocol::server_restarts() : protocol::no_such_claim());
   return std::make_unique<deaf_handle>();
 }
@@ -311,7 +311,7 @@ std::unique_ptr<session_handle> server_core::offer_to_live(const log_store::clai
 /// A session of an earlier process: its log is read on another thread.
 std::unique_ptr<session_handle> server_core::take_up(log_store::claim claim, std::uint64_t seen,
                                                      const std::shared_ptr<resume_request>& offer,
-                                                     std::shared_ptr<void> reservation, const std::string& owner) {
+                                                     const connection_info& info, const std::string& owner) {
   rebuild_terms terms;
   terms.resume_bytes = surroundings_.resume_bytes;
   terms.most_replay_bytes = surroundings_.replay_bytes;
@@ -321,11 +321,11 @@ std::unique_ptr<session_handle> server_core::take_up(log_store::claim claim, std
     return protocol::make_resume_token(random);
   };
   auto late = std::make_shared<late_session>();
-  auto done = [this, claim, seen, offer, owner, reservation = std::move(reservation),
+  auto done = [this, claim, seen, offer, owner, reservation = info.reservation, account = info.account,
                late](std::optional<log_store::taken> found) {
     try {
       // Without `found`, an earlier connection may have taken it up meanwhile.
-      if (found) system_.spawn<session>(surroundings_, queue_, std::move(*found), reservation);
+      if (found) system_.spawn<session>(surroundings_, queue_, std::move(*found), reservation, account);
     } catch (const std::exception& problem) {
       log()->error("a session of an earlier process could not be started: {}", problem.what());
     }

@@ -103,8 +103,8 @@ private:
   std::unique_ptr<session_handle> offer_to_live(const log_store::claim& claim, std::uint64_t seen,
                                                 const std::shared_ptr<resume_request>& offer, const std::string& owner);
   std::unique_ptr<session_handle> take_up(log_store::claim claim, std::uint64_t seen,
-                                          const std::shared_ptr<resume_request>& offer,
-                                          std::shared_ptr<void> reservation, const std::string& owner);
+                                          const std::shared_ptr<resume_request>& offer, const connection_info& info,
+                                          const std::string& owner);
 
   const nodes nodes_;
   const protocol::session_limits limits_;

@@ -39,8 +39,10 @@ int gateway(const service_flags& flags) {
   std::cout << "ready " << server.url() << std::endl;
   const std::vector<reading> parts{[&] { return server.read_again(); }, [&] { return nodes->read_again(); },
                                    peers.read_again};
+  auto watch = watch_secrets(settings, news);
   auto end = news.wait();
   for (; end.kind == service_news::what::asked_to_reload; end = news.wait()) reload(parts);
+  watch.reset();
   const bool broken = end.kind == service_news::what::broken;
   if (broken)
     std::cerr << "parley: " << end.reason << std::endl;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/file_watch.hpp"
 #include "app/service_news.hpp"
 #include "config/settings.hpp"
 
@@ -69,6 +70,9 @@ using reading = std::function<std::function<void()>()>;
 
 /// Reads all of it again, then puts all into effect. If something cannot be read, all stays as it was, and the log says why.
 void reload(const std::vector<reading>& parts);
+
+/// Asks for a reload when keys or certificates have changed, if `auth.reload_seconds` says so.
+std::unique_ptr<file_watch> watch_secrets(const config::settings& settings, service_news& news);
 
 /// Returns the checkpoint that the settings name, or else the embedded one, and stores its path in `worker.model`.
 /// Throws std::runtime_error if the embedded one is missing.

@@ -6,6 +6,7 @@
 #include "base/log_throttle.hpp"
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
+#include "net/access/peer.hpp"
 #include "net/channel/frame_buffer.hpp"
 #include "net/connections.hpp"
 #include "net/limits.hpp"
@@ -33,6 +34,7 @@ struct service {
   config::openai_door openai;
   actors::gateway_api& core;
   access_control entrance;
+  trusted_proxies proxies;
   base::current<boost::asio::ssl::context> tls; ///< of new connections; null = plain text
   meters counted;
   router routes;

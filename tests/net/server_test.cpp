@@ -21,6 +21,9 @@ auto count(const char* folder) {
 TEST_CASE("a server tells where it is") {
   server_fixture fixture;
   CHECK(fixture.start().url() == "http://127.0.0.1:" + std::to_string(fixture.start().port()));
+  server_fixture everywhere;
+  everywhere.options.host = "0.0.0.0";
+  CHECK(everywhere.start().url() == "http://127.0.0.1:" + std::to_string(everywhere.start().port()));
   CHECK(fixture.start().port() != 0);
 }
 

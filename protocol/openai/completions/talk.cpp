@@ -61,9 +61,10 @@ std::string encode_openai_error(const openai_fault& fault) {
   json::object_writer write(out);
   auto error = write.object("error");
   error.text("message", fault.message);
-  error.text("type", fault.status == 429   ? "rate_limit_error"
-                     : fault.status >= 500 ? "server_error"
-                                           : "invalid_request_error");
+  error.text("type", fault.code == out_of_quota ? out_of_quota
+                     : fault.status == 429      ? "rate_limit_error"
+                     : fault.status >= 500      ? "server_error"
+                                                : "invalid_request_error");
   fault.param.empty() ? error.json("param", "null") : error.text("param", fault.param);
   error.text("code", fault.code);
   error.close();
@@ -94,6 +95,8 @@ std::string take_param(std::string& message) {
 } // namespace
 
 openai_fault openai_fault_of(std::string_view wire_code, std::string message) {
+  if (wire_code == traits(error_code::quota_exceeded).wire)
+    return {429, std::string(out_of_quota), std::move(message), {}};
   unsigned status = 400;
   if (wire_code == "queue_full" || wire_code == "worker_busy") status = 429;
   if (wire_code == "service_unavailable" || wire_code == "worker_connect_failed") status = 503;
