@@ -65,10 +65,10 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// Reads something again, and returns what puts it into effect; throws if that is not possible.
+/// Reads something again, and returns what applies it; throws if it cannot be read.
 using reading = std::function<std::function<void()>()>;
 
-/// Reads all of it again, then puts all into effect. If something cannot be read, all stays as it was, and the log says why.
+/// Reads everything again, then applies it. If anything cannot be read, nothing changes, and the log says why.
 void reload(const std::vector<reading>& parts);
 
 /// Asks for a reload when keys or certificates have changed, if `auth.reload_seconds` says so.

@@ -43,7 +43,7 @@ int worker(const service_flags& flags) {
       });
   const auto watch = watch_secrets(settings, news);
   auto next = news.wait();
-  for (; next.kind == service_news::what::asked_to_reload; next = news.wait()) reload({gateways.read_again});
+  for (; next.kind == service_news::what::asked_to_reload; next = news.wait()) reload(gateways.read_again);
   if (next.kind == service_news::what::worker_down) {
     // The supervisor of this process restarts it.
     std::cerr << "parley: " << next.reason << std::endl;

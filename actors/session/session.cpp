@@ -27,7 +27,7 @@ std::string_view word_for(protocol::dialect spoken) {
   return "";
 }
 
-/// So long may a session use more than its key may.
+/// How long a session may go on after its key's quota is used up.
 constexpr std::chrono::seconds between_charges{1};
 
 std::int64_t tokens_of(const protocol::usage& used) {

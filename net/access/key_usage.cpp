@@ -1,5 +1,6 @@
 #include "net/access/key_usage.hpp"
 
+#include "base/read_file.hpp"
 #include "config/load.hpp"
 #include "net/logger.hpp"
 
@@ -8,9 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -23,9 +21,8 @@ constexpr std::chrono::seconds between_writes{2};
 usage_ledger read_file(const std::filesystem::path& file) {
   std::error_code problem;
   if (file.empty() || !std::filesystem::exists(file, problem)) return {};
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  auto ledger = in.good() || in.eof() ? usage_ledger::read(text) : std::nullopt;
+  const auto text = base::read_file(file);
+  auto ledger = text ? usage_ledger::read(*text) : std::nullopt;
   if (!ledger)
     throw config::settings_error("journal.dir: " + file.string() +
                                  " does not say what keys have used; without it, counting begins again");

@@ -28,12 +28,7 @@ public:
     core_.changed_.notify_all();
   }
 
-  void gone() override {
-    const std::lock_guard lock(core_.mutex_);
-    mine_->gone = true;
-    mine_->info.reservation.reset();
-    core_.changed_.notify_all();
-  }
+  void gone() override { core_.let_go(*mine_); }
 
 private:
   echo_gateway& core_;
@@ -54,17 +49,19 @@ public:
 
   void ask(const std::shared_ptr<const protocol::guest::deferred_turn>& what) override { say(what->make().value()); }
 
-  void gone() override {
-    const std::lock_guard lock(core_.mutex_);
-    mine_->gone = true;
-    mine_->info.reservation.reset();
-    core_.changed_.notify_all();
-  }
+  void gone() override { core_.let_go(*mine_); }
 
 private:
   echo_gateway& core_;
   std::shared_ptr<session> mine_;
 };
+
+void echo_gateway::let_go(session& of) {
+  const std::lock_guard lock(mutex_);
+  of.gone = true;
+  of.info.reservation.reset();
+  changed_.notify_all();
+}
 
 std::unique_ptr<actors::guest_handle> echo_gateway::admit_guest(actors::connection_info info,
                                                                 std::shared_ptr<actors::guest_link> link) {

@@ -71,6 +71,9 @@ private:
   class handle;
   class guest_handle;
 
+  /// The connection has ended.
+  void let_go(session& of);
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<session>> sessions_;
