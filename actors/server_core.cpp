@@ -44,6 +44,17 @@ public:
   void gone() override {}
 };
 
+/// Of the quotas in tokens the one of which the fewest are left.
+std::optional<protocol::openai::realtime::token_limit> least_tokens(std::span<const usage_account::left> rests) {
+  const usage_account::left* least = nullptr;
+  for (const auto& each : rests)
+    if (!each.in_seconds && (least == nullptr || each.rest < least->rest)) least = &each;
+  if (least == nullptr) return std::nullopt;
+  return protocol::openai::realtime::token_limit{static_cast<std::int64_t>(least->limit),
+                                                 static_cast<std::int64_t>(least->rest),
+                                                 static_cast<double>(least->renews_in.count())};
+}
+
 } // namespace
 
 server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others,
@@ -255,6 +266,7 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
   terms.owner = owner;
   terms.may_start = std::move(may_start);
   terms.backlog_units = limits_.failover_units;
+  if (info.account) terms.tokens_left = [account = info.account] { return least_tokens(account->rests()); };
   protocol::openai::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
                                           info.realtime->session.value_or("")};
   auto machine = std::make_unique<protocol::openai::realtime::machine>(std::move(from), terms, secure_random);

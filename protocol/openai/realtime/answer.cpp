@@ -221,7 +221,6 @@ void answer::finish(const answer_end& how, const usage& used) {
   out_.event("response.done", [&](auto& event) {
     write_response(event, status_names[static_cast<std::size_t>(how.status)], &how, &used);
   });
-  out_.event("rate_limits.updated", [](auto& event) { event.json("rate_limits", "[]"); });
 }
 
 void answer::end_item(item_status status) {

@@ -215,7 +215,7 @@ void machine::end_turn(std::int64_t at_ms) {
   if (duplex_refused_ && lane_now() == lane::duplex) {
     answer none(out_, &items_, conversation_id_, default_response(config_));
     none.create();
-    none.finish({answer_end::how::failed, "server_busy"}, {});
+    finish_answer(none, {answer_end::how::failed, "server_busy"}, {});
   }
   answer_due_ = lane_now() == lane::turn && config_.turns.create_response;
 }

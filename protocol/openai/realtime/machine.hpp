@@ -39,6 +39,13 @@ struct origin {
   std::string session{}; ///< JSON: what the session begins with; empty = the server's defaults
 };
 
+/// What is left of the tokens that the client's key may use, for `rate_limits.updated`.
+struct token_limit {
+  std::int64_t limit = 0;
+  std::int64_t remaining = 0;
+  double reset_seconds = 0; ///< until it is `limit` again
+};
+
 struct machine_terms {
   std::chrono::milliseconds longest = std::chrono::seconds(600);    ///< a connection
   std::chrono::milliseconds slot_wait = std::chrono::seconds(8);    ///< how long an answer waits for a slot
@@ -51,6 +58,7 @@ struct machine_terms {
   speech::voice_detection detection = speech::voice_detection::loudness;
   std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other
   std::function<bool(time_point)> may_start{}; ///< whether its owner may start one more session; null = always
+  std::function<std::optional<token_limit>()> tokens_left{}; ///< null = nobody counts
 };
 
 /// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), as the guest of sessions: a
@@ -135,6 +143,7 @@ private:
   void begin_chat(running& asks);
   void cut(running& which, const std::string& reason);
   void stop(running& which, const answer_end& how);
+  void finish_answer(answer& which, const answer_end& how, const usage& used);
   void finish(running& which, const answer_end& how, const usage& used);
   bool is_active() const { return active_ != nullptr; }
   running* in_conversation();
