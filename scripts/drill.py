@@ -29,6 +29,7 @@ from paced import Paced  # noqa: E402
 from ports import free_port  # noqa: E402
 from realtime import Client, Closed  # noqa: E402
 from unpacked import ENVIRONMENT, program  # noqa: E402
+from websockets.exceptions import InvalidHandshake  # noqa: E402
 
 UNITS = 60  # seconds of one conversation
 PROMETHEUS_SECONDS = 5
@@ -120,6 +121,7 @@ class Crowd:
     def __init__(self, gateways: list, people: int):
         self.gateways, self.key, self.open = gateways, "talk-a", True
         self.over: list[Conversation] = []
+        self.turned_away = 0
         self.talking: dict[int, Conversation] = {}
         self._threads = [threading.Thread(target=self._person, args=(number,), daemon=True) for number in range(people)]
         for thread in self._threads:
@@ -127,19 +129,20 @@ class Crowd:
             time.sleep(1 / people)  # not all in the same moment of a second
 
     def _person(self, number: int):
-        both = self.gateways if number % 2 else self.gateways[::-1]
+        both = [0, 1] if number % 2 else [1, 0]
         while self.open:
             try:
-                self.talking[number] = Conversation(list(both), number + 1, self.key)
-                self.over.append(self.talking[number].finish())
-            except Exception as problem:
-                self.over.append(problem)
-                return
+                self.talking[number] = Conversation([self.gateways[each] for each in both], number + 1, self.key)
+            except (OSError, InvalidHandshake, Closed):  # that gateway is being updated
+                self.turned_away += 1
+                both.reverse()
+                continue
+            self.over.append(self.talking[number].finish())
 
     def uses(self, key: str) -> bool:
         return any(each.key == key and len(each.answered) < UNITS and each.problem is None for each in list(self.talking.values()))
 
-    def finish(self) -> list:
+    def finish(self) -> list[Conversation]:
         self.open = False
         for thread in self._threads:
             thread.join(UNITS + 120)
@@ -326,13 +329,13 @@ def drill(folder: Path, people: int, seconds: float, started: list[subprocess.Po
     while not expected <= prometheus.fired() and time.monotonic() < end:
         time.sleep(PROMETHEUS_SECONDS)
 
-    lost = [each for each in over if isinstance(each, Exception) or each.problem is not None]
+    lost = [each for each in over if each.problem is not None]
     good = [each for each in over if each not in lost]
     late = sum(wait > 1 for each in good for wait in each.waits())
-    print(f"conversations {len(good)} finished, {len(lost)} lost; {sum(len(each.client.returns) for each in good)} came back to another process; "
+    print(f"conversations {len(good)} finished, {len(lost)} lost; {sum(len(each.client.returns) for each in good)} came back to another process, {crowd.turned_away} began at the other gateway; "
           f"{late} of {len(good) * UNITS} seconds were answered after more than a second")
     for each in lost[:10]:
-        print(f"              lost: {each if isinstance(each, Exception) else each.problem!r}")
+        print(f"              lost: {each.problem!r}")
     fired = prometheus.fired()
     print(f"alerts        {', '.join(sorted(fired)) or 'none'}; expected: {', '.join(sorted(expected))}")
     returned = next((each.client.id for each in good if each.client.returns), "")
