@@ -48,6 +48,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
         carry_out(machine_->on_frame(frame.text, steady_now()));
         link_->taken(frame.text.size());
       },
+      [this](const client_sound& heard) { carry_out(machine_->on_sound(heard.samples, steady_now())); },
       [this](const client_binary&) {
         carry_out({protocol::realtime::end_client{1003, "binary frames are not used"}});
       },
@@ -89,6 +90,14 @@ void realtime_session::carry_out(protocol::realtime::effects&& effects) {
 
 void realtime_session::perform(protocol::realtime::to_client& effect) {
   link_->send(std::make_shared<const std::string>(std::move(effect.frame)));
+}
+
+void realtime_session::perform(protocol::realtime::play_sound& effect) {
+  link_->play(std::move(effect.sound));
+}
+
+void realtime_session::perform(const protocol::realtime::drop_sound&) {
+  link_->stop_playing();
 }
 
 void realtime_session::perform(protocol::realtime::end_client& effect) {

@@ -35,6 +35,8 @@ protected:
 private:
   void carry_out(protocol::realtime::effects&& effects);
   void perform(protocol::realtime::to_client& effect);
+  void perform(protocol::realtime::play_sound& effect);
+  void perform(const protocol::realtime::drop_sound&);
   void perform(protocol::realtime::end_client& effect);
   void perform(protocol::guest::open_session& effect);
   void perform(protocol::guest::to_session& effect);

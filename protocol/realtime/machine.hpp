@@ -14,6 +14,7 @@
 #include "protocol/realtime/input_track.hpp"
 #include "protocol/realtime/items.hpp"
 #include "protocol/realtime/outgoing.hpp"
+#include "protocol/realtime/output_buffer.hpp"
 #include "protocol/realtime/session_config.hpp"
 #include "protocol/realtime/voice_map.hpp"
 
@@ -23,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +39,7 @@ struct origin {
   time_point accepted;
   std::int64_t accepted_unix_s = 0;
   std::string session{}; ///< JSON: what the session begins with; empty = the server's defaults
+  bool call = false;     ///< its sound goes beside the events, both ways
 };
 
 struct machine_terms {
@@ -53,6 +56,9 @@ struct machine_terms {
   std::function<bool(time_point)> may_start{}; ///< whether its owner may start one more session; null = always
 };
 
+/// How much of the sound that may be interrupted a call is sent before it is heard.
+inline constexpr std::chrono::milliseconds call_lead{200};
+
 /// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), as the guest of sessions: a
 /// response is a chat turn, or what a duplex session says. docs/openai.md says what is served.
 class machine final : public adapter {
@@ -61,6 +67,7 @@ public:
 
   effects start(time_point now) override;
   effects on_frame(std::string_view frame, time_point now) override;
+  effects on_sound(std::span<const float> samples, time_point now) override;
   effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) override;
   effects on_inner_closed(std::uint64_t number, time_point now) override;
   effects on_transcript(const transcript& heard, time_point now) override;
@@ -111,6 +118,7 @@ private:
   std::optional<fault> handle(item_truncate& event);
   std::optional<fault> handle(response_create& event);
   std::optional<fault> handle(response_cancel& event);
+  std::optional<fault> handle(output_clear&);
   void refuse_event(const fault& why, std::string_view client_event_id);
 
   // the user's sound
@@ -134,6 +142,10 @@ private:
   void release_sound(running& of);
   void begin_chat(running& asks);
   void cut(running& which, const std::string& reason);
+  void silence_call();
+  output_buffer* media() { return media_ ? &*media_ : nullptr; }
+  void truncate(const std::string& id, double ms);
+  std::chrono::milliseconds lead() const { return media_ ? call_lead : terms_.lead; }
   void stop(running& which, const answer_end& how);
   void finish(running& which, const answer_end& how, const usage& used);
   bool is_active() const { return active_ != nullptr; }
@@ -174,6 +186,7 @@ private:
   const machine_terms terms_;
   const origin origin_;
   outgoing out_;
+  std::optional<output_buffer> media_; ///< of a call
   effects inner_effects_;
   effects notes_;
   const std::string id_;
