@@ -1,0 +1,91 @@
+#include "net/call/calls.hpp"
+
+#include "net/call/call_session.hpp"
+#include "net/guarded_strand.hpp"
+#include "net/logger.hpp"
+#include "net/routes/refusals.hpp"
+#include "net/service.hpp"
+#include "protocol/ids.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <exception>
+#include <random>
+#include <utility>
+
+namespace parley::net {
+
+calls::calls(asio::io_context& io, service& shared, std::unique_ptr<media_library> media)
+    : io_(io), shared_(shared), media_(std::move(media)) {}
+
+calls::~calls() {
+  makers_.join();
+}
+
+void calls::accept(protocol::call::offer offer, actors::connection_info info,
+                   std::shared_ptr<admission::reservation> reservation, std::function<void(http_reply)> respond) {
+  const auto owner = std::make_shared<connection_owner>();
+  auto place = shared_.all.enter(info.group, owner);
+  if (!place) return respond(server_busy("too many connections"));
+  std::random_device device;
+  protocol::random_source random = [&] { return (std::uint64_t{device()} << 32) | device(); };
+  auto id = protocol::make_id(random, "rtc_");
+  const auto key = info.key;
+  const auto call =
+      std::make_shared<call_session>(id, guarded_strand(io_, owner),
+                                     call_session::holdings{std::move(*place), std::move(reservation)}, shared_, *this);
+  {
+    const std::lock_guard lock(mutex_);
+    all_.emplace(id, entry{call, key});
+  }
+  auto told = [respond, id](std::optional<std::string> answer) {
+    if (!answer) return respond(completion_error({400, "invalid_offer", "no call came about with this offer", "sdp"}));
+    http_reply reply{201, std::move(*answer), "application/sdp"};
+    reply.location = "/v1/realtime/calls/" + id;
+    respond(std::move(reply));
+  };
+  const auto source = static_cast<std::uint32_t>(random());
+  asio::post(call->strand(),
+             [call, offer = std::move(offer), info = std::move(info), source, told = std::move(told)]() mutable {
+               call->run(std::move(offer), std::move(info), source, std::move(told));
+             });
+}
+
+calls::end_answer calls::hang_up(const std::string& id, const actors::principal& who) {
+  std::shared_ptr<call_session> call;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(id);
+    if (found == all_.end()) return end_answer::unknown;
+    if (!who.sees_all && found->second.key != who.key) return end_answer::forbidden;
+    call = found->second.call.lock();
+  }
+  if (!call) return end_answer::unknown;
+  call->hang_up();
+  return end_answer::ended;
+}
+
+void calls::begin(media_offer offer, std::weak_ptr<media_listener> listener,
+                  std::function<void(std::shared_ptr<media_transport>)> made) {
+  asio::post(makers_,
+             [this, offer = std::move(offer), listener = std::move(listener), made = std::move(made)]() noexcept {
+               std::shared_ptr<media_transport> transport;
+               try {
+                 transport = media_->begin(offer, listener);
+               } catch (const std::exception& problem) {
+                 log()->debug("an offer of a call was refused: {}", problem.what());
+               }
+               made(std::move(transport));
+             });
+}
+
+void calls::end(std::shared_ptr<media_transport> transport) {
+  asio::post(makers_, [transport = std::move(transport)]() mutable noexcept { transport.reset(); });
+}
+
+void calls::forget(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  all_.erase(id);
+}
+
+} // namespace parley::net
