@@ -16,7 +16,7 @@ void playout::clear() {
 
 std::optional<playout::frame_out> playout::take(time_point now) {
   if (!since_) since_ = now;
-  if (waiting_.empty()) {
+  if (empty()) {
     if (due_ && now >= *due_) due_.reset(); // what was sent has been heard
     return std::nullopt;
   }
@@ -34,6 +34,7 @@ std::optional<playout::frame_out> playout::take(time_point now) {
   out.timestamp = timestamp_;
   timestamp_ += frame_time;
   *due_ += frame;
+  tail_ = waiting_.empty() ? tail_ - 1 : tail_frames;
   frame_.clear();
   while (frame_.size() < frame_samples && !waiting_.empty()) {
     const auto& first = *waiting_.front();

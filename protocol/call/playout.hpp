@@ -23,6 +23,9 @@ public:
   /// Frames that are overdue, after a pause of ours, are sent at once up to this much; the clock goes on from there.
   static constexpr std::chrono::milliseconds most_late{200};
 
+  /// Silence that is sent after the last sound, so that clients do not go on with it while nothing comes.
+  static constexpr int tail_frames = 5;
+
   /// Samples at 24 kHz, to be heard after all others.
   void add(pcm sound);
 
@@ -38,11 +41,13 @@ public:
   /// The next frame, if it is due. The end of the last one is silence.
   std::optional<frame_out> take(time_point now);
 
-  bool empty() const { return waiting_.empty(); }
+  /// Nothing is to be sent until more is added.
+  bool empty() const { return waiting_.empty() && tail_ == 0; }
 
 private:
   std::deque<pcm> waiting_;
   std::size_t taken_ = 0; ///< of the first of them
+  int tail_ = 0;          ///< frames of silence that follow
   std::vector<float> frame_;
   std::optional<time_point> due_; ///< of the next frame; none = it is silent
   std::optional<time_point> since_;
