@@ -155,6 +155,7 @@ public:
     work_.reset();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
+    shared_.calls.reset(); // before `io_`, whose timers its calls have
   }
 
   std::uint16_t port() const { return listener_->port(); }

@@ -21,19 +21,19 @@ class call_channel final : public client_channel {
 public:
   call_channel(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
                std::function<void()> ring, base::byte_budget::share waits, std::shared_ptr<call_player> player,
-               playout_clock& clock)
+               std::shared_ptr<playout_clock> clock)
       : client_channel(limits, std::move(outbox_bytes), std::move(ring), std::move(waits)), player_(std::move(player)),
-        clock_(clock) {}
+        clock_(std::move(clock)) {}
 
   void play(std::shared_ptr<const std::vector<float>> sound) override {
     player_->add(std::move(sound));
-    clock_.start(player_);
+    clock_->start(player_);
   }
   void stop_playing() override { player_->clear(); }
 
 private:
   const std::shared_ptr<call_player> player_;
-  playout_clock& clock_;
+  const std::shared_ptr<playout_clock> clock_;
 };
 
 } // namespace
@@ -156,8 +156,8 @@ void call_session::look() {
     handle_ = shared_.admit(std::move(*info_), link_);
     info_.reset();
   }
-  pass_messages();
-  send_events();
+  send_events(); // tells whether the session takes more
+  if (!finished_) pass_messages();
 }
 
 void call_session::pass_messages() {

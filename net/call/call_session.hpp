@@ -53,6 +53,9 @@ public:
   /// Ends it as its client would.
   void hang_up();
 
+  /// Ends it where its strand runs no more.
+  void abandon() { finish(); }
+
   void on_answer(std::string sdp) override;
   void on_progress() override;
   void on_message(std::string&& text, bool binary) override;

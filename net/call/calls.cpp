@@ -20,6 +20,13 @@ calls::calls(asio::io_context& io, service& shared, std::unique_ptr<media_librar
 
 calls::~calls() {
   makers_.join();
+  // Nothing runs any more, so those that are left may be ended from here.
+  std::map<std::string, entry> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left.swap(all_);
+  }
+  for (const auto& [id, each] : left) each.call->abandon();
 }
 
 void calls::accept(protocol::call::offer offer, actors::connection_info info,
@@ -58,9 +65,8 @@ calls::end_answer calls::hang_up(const std::string& id, const actors::principal&
     const auto found = all_.find(id);
     if (found == all_.end()) return end_answer::unknown;
     if (!who.sees_all && found->second.key != who.key) return end_answer::forbidden;
-    call = found->second.call.lock();
+    call = found->second.call;
   }
-  if (!call) return end_answer::unknown;
   call->hang_up();
   return end_answer::ended;
 }
@@ -84,8 +90,12 @@ void calls::end(std::shared_ptr<media_transport> transport) {
 }
 
 void calls::forget(const std::string& id) {
+  std::shared_ptr<call_session> last; // its end takes the lock again
   const std::lock_guard lock(mutex_);
-  all_.erase(id);
+  const auto found = all_.find(id);
+  if (found == all_.end()) return;
+  last = std::move(found->second.call);
+  all_.erase(found);
 }
 
 } // namespace parley::net

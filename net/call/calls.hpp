@@ -33,7 +33,8 @@ public:
   end_answer hang_up(const std::string& id, const actors::principal& who) override;
   void stop() override { makers_.join(); }
 
-  playout_clock& clock() { return clock_; }
+  /// Sessions that outlive the server still have it.
+  const std::shared_ptr<playout_clock>& clock() const { return clock_; }
 
   // ---- for its calls
 
@@ -47,14 +48,14 @@ public:
 
 private:
   struct entry {
-    std::weak_ptr<call_session> call;
-    std::string key; ///< name of the API key
+    std::shared_ptr<call_session> call; ///< lives until it has ended
+    std::string key;                    ///< name of the API key
   };
 
   boost::asio::io_context& io_;
   service& shared_;
   const std::unique_ptr<media_library> media_;
-  playout_clock clock_;
+  const std::shared_ptr<playout_clock> clock_ = std::make_shared<playout_clock>();
   std::mutex mutex_;
   std::map<std::string, entry> all_;
   boost::asio::thread_pool makers_{1}; ///< last: what it runs uses the rest
