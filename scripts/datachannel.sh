@@ -7,7 +7,7 @@ install_datachannel() {
   wanted=$(cat "$list" "${BASH_SOURCE[0]}" | sha256sum | cut -d' ' -f1)
   [ "$(cat "$cache/datachannel/.stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
   work=$(mktemp -d "$cache/datachannel.XXXXXX")
-  if (
+  ( # not in the condition of an `if`, where errors would not end it
     set -e
     "$venv/bin/python" -m pip download -q --disable-pip-version-check --no-dependencies --ignore-requires-python --no-binary :all: --require-hashes -r "$list" -d "$work"
     cd "$work"
@@ -27,7 +27,8 @@ install_datachannel() {
     for part in libjuice libsrtp plog; do cp "$source/deps/$part/LICENSE" "made/licenses/$part.txt"; done
     cp "$source/deps/usrsctp/LICENSE.md" made/licenses/usrsctp.txt
     echo "$wanted" >made/.stamp
-  ) >"$cache/datachannel.log" 2>&1; then
+  ) >"$cache/datachannel.log" 2>&1 &
+  if wait $!; then
     rm -rf "$cache/datachannel"
     mv "$work/made" "$cache/datachannel"
   fi
