@@ -9,7 +9,7 @@ install_datachannel() {
   work=$(mktemp -d "$cache/datachannel.XXXXXX")
   ( # not in the condition of an `if`, where errors would not end it
     set -e
-    "$venv/bin/python" -m pip download -q --disable-pip-version-check --no-dependencies --ignore-requires-python --no-binary :all: --require-hashes -r "$list" -d "$work"
+    "$venv/bin/python" -m pip download -q --disable-pip-version-check --no-dependencies --ignore-requires-python --no-binary aiolibdatachannel --require-hashes -r "$list" -d "$work"
     cd "$work"
     ls ./*.tar.gz
     tar -xzf ./*.tar.gz --strip-components=1
