@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   news told;
-  const parley::net::stop_signals signals([&](int) { told.set(told.stop); });
+  const parley::net::process_signals signals([&](int) { told.set(told.stop); });
   actors::server_core core(settings, [&](const actors::worker_view& worker) {
     if (worker.state == actors::worker_state::up) told.set(told.up);
   });

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "client/deadline_timer.hpp"
 #include "client/load_scenario.hpp"
 #include "client/server_url.hpp"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -72,7 +72,7 @@ private:
   virtual void woken(double now) = 0;
   virtual bool holds_session() const = 0;
 
-  boost::asio::steady_timer timer_;
+  deadline_timer timer_;
   bool held_ = false, over_ = false;
 };
 

@@ -25,7 +25,7 @@ probe_session::probe_session(std::vector<server_url> urls, std::ostream& out, st
                                      .lost = [this] { on_lost(); },
                                      .resumed = [this](std::int64_t resent) { on_resumed(resent); },
                                      .ended = [this](const auto& how) { on_ended(how); }}),
-      overdue_(io_) {}
+      overdue_(io_.get_executor()) {}
 
 int probe_session::run(std::string_view mode) {
   socket_.connect(mode);
@@ -34,9 +34,9 @@ int probe_session::run(std::string_view mode) {
 }
 
 void probe_session::on_text(std::string_view frame) {
-  const auto event = protocol::read_server_message(frame);
+  const auto event = read_server_message(frame);
   if (!event) return fail("the server sent something that is not an event");
-  using type = protocol::server_event_type;
+  using type = server_event_type;
   switch (event->type) {
   case type::queued:
   case type::queue_update: return tell_place(*event);
@@ -83,7 +83,7 @@ void probe_session::print_event(std::string_view event, std::string_view what) {
   out_ << std::left << std::setw(20) << event << what << std::endl;
 }
 
-void probe_session::tell_place(const protocol::server_message& event) {
+void probe_session::tell_place(const server_message& event) {
   overdue_.cancel(); // waiting in a queue may take any time
   print_event(event.type_name, "position " + std::to_string(event.position) + " of " +
                                    std::to_string(event.queue_length) + ", about " +
@@ -99,14 +99,12 @@ void probe_session::fail(std::string_view why) {
 
 void probe_session::close_session(std::string_view reason) {
   if (std::exchange(close_asked_, true)) return;
-  socket_.send(protocol::encode_close(reason));
+  socket_.send(encode_close(reason));
   expect_end();
 }
 
 void probe_session::expect_end() {
-  overdue_.expires_after(closing_time);
-  overdue_.async_wait([this](auto ec) {
-    if (ec) return;
+  overdue_.after(closing_time, [this] {
     fail("the server does not close the connection");
     io_.stop();
   });
@@ -114,10 +112,7 @@ void probe_session::expect_end() {
 
 void probe_session::expect_answer() {
   if (stopped()) return;
-  overdue_.expires_after(answer_time);
-  overdue_.async_wait([this](auto ec) {
-    if (!ec) fail("no answer for " + std::to_string(answer_time.count()) + " s");
-  });
+  overdue_.after(answer_time, [this] { fail("no answer for " + std::to_string(answer_time.count()) + " s"); });
 }
 
 } // namespace parley::client

@@ -50,10 +50,10 @@ void session_socket::open(std::size_t address, const std::string& query) {
 }
 
 void session_socket::take(std::string_view frame) {
-  const auto event = protocol::glance(frame);
+  const auto event = glance(frame);
   if (!event) return told_.unreadable(frame);
   memory_.heard(*event);
-  if (event->type == protocol::server_event_type::resumed) return resume(*event);
+  if (event->type == server_event_type::resumed) return resume(*event);
   if (!away_) told_.event(frame, *event); // until the return an address only says why it does not have the session
 }
 
@@ -83,7 +83,7 @@ void session_socket::come_back(std::size_t address) {
   });
 }
 
-void session_socket::resume(const protocol::server_glance& event) {
+void session_socket::resume(const server_glance& event) {
   timer_.cancel();
   away_ = false;
   for (auto& append : memory_.missing()) socket_->send(std::move(append));
@@ -92,11 +92,8 @@ void session_socket::resume(const protocol::server_glance& event) {
 }
 
 void session_socket::wait(double seconds, std::function<void()> then) {
-  timer_.expires_after(
-      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds)));
-  timer_.async_wait([then = std::move(then)](auto ec) {
-    if (!ec) then();
-  });
+  timer_.after(std::chrono::duration_cast<deadline_timer::clock::duration>(std::chrono::duration<double>(seconds)),
+               std::move(then));
 }
 
 double session_socket::now() const {

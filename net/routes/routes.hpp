@@ -2,6 +2,7 @@
 
 #include "actors/gateway_api.hpp"
 #include "net/access/ephemeral_keys.hpp"
+#include "net/access/key_usage.hpp"
 #include "net/call_acceptor.hpp"
 #include "net/default_voice.hpp"
 #include "net/meters.hpp"
@@ -25,6 +26,7 @@ struct route_sources {
   const ephemeral_keys* secrets = nullptr;  ///< null = none are made
   bool transcribes = false;                 ///< OpenAI's sessions may have transcripts
   std::function<call_acceptor*()> calls{};  ///< null, or of null = there is no WebRTC
+  const key_usage* usage = nullptr;         ///< null = nobody counts
 };
 
 /// All routes of docs/protocol.md 13. `core` and `counted` must outlive the table.

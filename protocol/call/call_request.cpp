@@ -1,5 +1,6 @@
 #include "protocol/call/call_request.hpp"
 
+#include "base/lower.hpp"
 #include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
 #include "protocol/realtime/budget.hpp"
@@ -16,16 +17,9 @@ using realtime::refuse;
 constexpr std::size_t most_parts = 4;
 constexpr std::size_t longest_boundary = 70; ///< RFC 2046 5.1.1
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
-
 /// The value of a parameter of a header: `name=value` or `name="value"` behind a semicolon. Empty if there is none.
 std::string_view parameter(std::string_view header, std::string_view name) {
-  const auto small = lower(header);
+  const auto small = base::lower(header);
   for (auto at = small.find(';'); at != small.npos; at = small.find(';', at + 1)) {
     const auto begin = small.find_first_not_of(" \t", at + 1);
     if (begin == small.npos || small.compare(begin, name.size(), name) != 0) continue;
@@ -62,7 +56,7 @@ std::optional<part> cut_part(std::string_view& rest, std::string_view delimiter)
     const auto line_end = std::min(head.find("\r\n"), head.size());
     const auto line = head.substr(0, line_end);
     head.remove_prefix(std::min(line_end + 2, head.size()));
-    if (lower(line).starts_with("content-disposition:")) out.name = parameter(line, "name");
+    if (base::lower(line).starts_with("content-disposition:")) out.name = parameter(line, "name");
   }
   return out;
 }
@@ -108,7 +102,7 @@ realtime::result<call_request> read_parts(std::string_view content_type, std::st
 } // namespace
 
 realtime::result<call_request> read_call_request(std::string_view content_type, std::string_view body) {
-  const auto type = lower(content_type.substr(0, content_type.find_first_of("; \t")));
+  const auto type = base::lower(content_type.substr(0, content_type.find_first_of("; \t")));
   if (type == "multipart/form-data") return read_parts(content_type, body);
   if (type != "application/sdp")
     return refuse("unsupported_content_type",

@@ -1,5 +1,7 @@
 #include "protocol/call/offer.hpp"
 
+#include "base/lower.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -29,13 +31,6 @@ bool is_printable(std::string_view line) {
                      [](char c) { return static_cast<unsigned char>(c) >= 0x20 || c == '\t'; });
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
-
 /// The payload type of `a=rtpmap:<type> opus/48000/2`.
 std::optional<int> opus_type(std::string_view line) {
   constexpr std::string_view name = "a=rtpmap:";
@@ -43,7 +38,7 @@ std::optional<int> opus_type(std::string_view line) {
   line.remove_prefix(name.size());
   int type = -1;
   const auto end = std::from_chars(line.data(), line.data() + line.size(), type).ptr;
-  const auto coding = lower(line.substr(static_cast<std::size_t>(end - line.data())));
+  const auto coding = base::lower(line.substr(static_cast<std::size_t>(end - line.data())));
   if (coding != " opus/48000/2" || type < 0 || type > 127 || (type >= 64 && type <= 95)) return std::nullopt;
   return type;
 }

@@ -137,6 +137,7 @@ void session_machine::begin_talk(const conversation::opened& opened, time_point 
   state_ = session_state::active;
   created_ = true;
   session_created created;
+  created.session_id = id();
   created.turn_based = mode_ == mode::chat;
   created.recording_id = origin_.recording_id;
   if (init_->resume && limits_.resume.count() > 0) {

@@ -266,6 +266,14 @@ effects session_machine::on_handover(std::chrono::milliseconds back_after, time_
   return take();
 }
 
+effects session_machine::on_quota_spent(std::string words, time_point) {
+  if (state_ == session_state::closed) return {};
+  constexpr auto code = error_code::quota_exceeded;
+  say(error_event{code, std::move(words)});
+  created_ ? end(close_cause::quota) : hang_up(traits(code).close_code, std::string(traits(code).wire));
+  return take();
+}
+
 effects session_machine::on_fault(time_point now) {
   out_.clear();
   perform(session_event::fault, {.now = now});
