@@ -43,21 +43,20 @@ bool call_player::run(protocol::time_point now) {
   return !waiting_.empty();
 }
 
-playout_clock::playout_clock() : thread_([this] { run(); }) {}
-
 playout_clock::~playout_clock() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   woken_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void playout_clock::start(std::weak_ptr<call_player> player) {
   {
     const std::lock_guard lock(mutex_);
     fresh_.push_back(std::move(player));
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   }
   woken_.notify_one();
 }

@@ -35,10 +35,10 @@ private:
   protocol::call::rtp_packet next_;
 };
 
-/// The clock of all calls: a thread that sends what they are to hear.
+/// The clock of all calls: a thread that sends what they are to hear. There is none until it is needed.
 class playout_clock {
 public:
-  playout_clock();
+  playout_clock() = default;
   ~playout_clock();
   playout_clock(const playout_clock&) = delete;
   playout_clock& operator=(const playout_clock&) = delete;

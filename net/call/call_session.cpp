@@ -16,49 +16,22 @@ constexpr std::chrono::seconds connect_time{20};                     ///< from t
 constexpr std::size_t most_message_bytes = 4 * most_channel_message; ///< that wait for the session
 constexpr std::size_t most_messages = 256;
 
-/// A call's link: besides events, it takes what the client is to hear.
-class call_channel final : public client_channel {
-public:
-  call_channel(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
-               std::function<void()> ring, base::byte_budget::share waits, std::shared_ptr<call_player> player,
-               std::shared_ptr<playout_clock> clock)
-      : client_channel(limits, std::move(outbox_bytes), std::move(ring), std::move(waits)), player_(std::move(player)),
-        clock_(std::move(clock)) {}
-
-  void play(std::shared_ptr<const std::vector<float>> sound) override {
-    player_->add(std::move(sound));
-    clock_->start(player_);
-  }
-  void stop_playing() override { player_->clear(); }
-
-private:
-  const std::shared_ptr<call_player> player_;
-  const std::shared_ptr<playout_clock> clock_;
-};
-
 } // namespace
 
-call_session::call_session(std::string id, const asio::any_io_executor& strand, holdings held, service& shared,
-                           calls& all)
-    : id_(std::move(id)), strand_(strand), deadline_(strand_), held_(std::move(held)), shared_(shared), all_(all) {}
+call_session::call_session(std::string id, const asio::any_io_executor& strand, connections::slot place,
+                           std::shared_ptr<admission::reservation> reservation, service& shared, calls& all)
+    : id_(std::move(id)), strand_(strand), deadline_(strand_), held_{std::move(place), std::move(reservation)},
+      shared_(shared), all_(all) {}
 
 call_session::~call_session() {
   finish();
 }
 
 void call_session::run(protocol::call::offer offer, actors::connection_info info, std::uint32_t source, answered tell) {
-  held_->place.move_to_session(weak_from_this());
   has_channel_ = offer.sdp.find("\r\nm=application ") != std::string::npos;
   player_ = std::make_shared<call_player>(source, offer.payload_type);
-  const auto owner = actors::owner_of(info);
-  link_ = std::make_shared<call_channel>(
-      shared_.limits, shared_.counted.outbox_bytes(),
-      [self = weak_from_this(), strand = strand_] {
-        asio::post(strand, [self] {
-          if (const auto live = self.lock()) live->on_ring();
-        });
-      },
-      shared_.waiting.open(owner), player_, all_.clock());
+  owner_ = actors::owner_of(info);
+  held_.take_over(weak_from_this(), strand_, shared_.limits, shared_, owner_, player_, all_.clock());
   info_ = std::make_unique<actors::connection_info>(std::move(info));
   {
     const std::lock_guard lock(incoming_);
@@ -124,8 +97,10 @@ void call_session::on_message(std::string&& text, bool binary) {
   {
     const std::lock_guard lock(incoming_);
     message_bytes_ += text.size();
-    if (messages_.size() >= most_messages || message_bytes_ > most_message_bytes) too_many_messages_ = true;
-    if (!too_many_messages_) messages_.emplace_back(std::move(text), binary);
+    message next{std::move(text), binary, {}};
+    too_many_messages_ = too_many_messages_ || messages_.size() >= most_messages ||
+                         message_bytes_ > most_message_bytes || !shared_.has_room(next.held, owner_, next.text.size());
+    if (!too_many_messages_) messages_.push_back(std::move(next));
   }
   on_progress();
 }
@@ -138,7 +113,8 @@ void call_session::on_rtp(std::span<const std::byte> packet) {
   }
   if (heard.empty()) return;
   asio::post(strand_, [self = weak_from_this(), heard = std::move(heard)]() mutable {
-    if (const auto live = self.lock(); live && live->handle_ && !live->closing_) live->handle_->sound(std::move(heard));
+    if (const auto live = self.lock(); live && live->held_.handle && !live->closing_)
+      live->held_.handle->sound(std::move(heard));
   });
 }
 
@@ -153,7 +129,7 @@ void call_session::look() {
   if (leaving_) return transport_->has_room() ? finish() : void();
   if (info_ && transport_->is_connected()) {
     deadline_.cancel();
-    handle_ = shared_.admit(std::move(*info_), link_);
+    held_.handle = shared_.admit(std::move(*info_), held_.link);
     info_.reset();
   }
   send_events(); // tells whether the session takes more
@@ -161,23 +137,23 @@ void call_session::look() {
 }
 
 void call_session::pass_messages() {
-  while (handle_ && !closing_ && may_read_) {
-    std::pair<std::string, bool> next;
+  while (held_.handle && !closing_ && may_read_) {
+    message next;
     {
       const std::lock_guard lock(incoming_);
-      if (too_many_messages_) return link_->close(1013, "too many messages wait");
+      if (too_many_messages_) return held_.link->close(1013, "too many messages wait");
       if (messages_.empty()) return;
       next = std::move(messages_.front());
       messages_.pop_front();
-      message_bytes_ -= next.first.size();
+      message_bytes_ -= next.text.size();
     }
-    if (next.second) {
-      handle_->binary();
+    if (next.binary) {
+      held_.handle->binary();
       continue;
     }
-    if (!base::utf8::valid(next.first)) return link_->close(1007, "the text is not UTF-8");
-    may_read_ = link_->spend(next.first.size());
-    handle_->text(std::move(next.first));
+    if (!base::utf8::valid(next.text)) return held_.link->close(1007, "the text is not UTF-8");
+    may_read_ = held_.link->spend(next.text.size(), std::move(next.held));
+    held_.handle->text(std::move(next.text));
   }
 }
 
@@ -189,7 +165,7 @@ void call_session::on_ring() {
 void call_session::send_events() {
   for (;;) {
     if (!in_flight_) {
-      auto work = link_->next();
+      auto work = held_.link->next();
       may_read_ = work.may_read;
       closing_ = closing_ || work.closing;
       in_flight_ = std::move(work.write);
@@ -202,7 +178,7 @@ void call_session::send_events() {
       return finish();
     }
     in_flight_.reset();
-    link_->written();
+    held_.link->written();
   }
 }
 
@@ -222,11 +198,8 @@ void call_session::finish() {
   tell_answer(std::nullopt);
   if (player_) player_->send_to(nullptr);
   if (transport_) all_.end(std::move(transport_));
-  if (link_) link_->detach();
-  if (handle_) handle_->gone();
-  handle_.reset();
+  held_.let_go();
   all_.forget(id_);
-  held_.reset();
 }
 
 } // namespace parley::net

@@ -1,13 +1,15 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
+#include "base/byte_budget.hpp"
 #include "net/access/admission.hpp"
 #include "net/beast.hpp"
+#include "net/call/call_channel.hpp"
 #include "net/call/call_player.hpp"
 #include "net/call/media_transport.hpp"
-#include "net/channel/client_channel.hpp"
 #include "net/connections.hpp"
 #include "net/service.hpp"
+#include "net/websocket/session_binding.hpp"
 #include "protocol/call/call_input.hpp"
 #include "protocol/call/call_request.hpp"
 
@@ -20,7 +22,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace parley::net {
 
@@ -33,13 +34,8 @@ public:
   /// What the client is told: the answer (SDP), or nothing if there will be none. Called once, by any thread.
   using answered = std::function<void(std::optional<std::string>)>;
 
-  /// What a call holds until it ends.
-  struct holdings {
-    connections::slot place;
-    std::shared_ptr<admission::reservation> reservation;
-  };
-
-  call_session(std::string id, const asio::any_io_executor& strand, holdings held, service& shared, calls& all);
+  call_session(std::string id, const asio::any_io_executor& strand, connections::slot place,
+               std::shared_ptr<admission::reservation> reservation, service& shared, calls& all);
   ~call_session() override;
 
   const asio::any_io_executor& strand() const { return strand_; }
@@ -66,6 +62,12 @@ public:
   void on_ring();
 
 private:
+  struct message {
+    std::string text;
+    bool binary = false;
+    std::optional<base::byte_budget::share> held; ///< of a large one
+  };
+
   void tell_answer(std::optional<std::string> sdp);
   void look();
   void pass_messages();
@@ -75,17 +77,16 @@ private:
   void finish();
 
   const std::string id_;
+  std::string owner_; ///< in budgets
   const asio::any_io_executor strand_;
   asio::steady_timer deadline_; ///< until media flow, and at the end until its last events are sent
-  std::optional<holdings> held_;
+  session_binding<call_channel, actors::session_handle> held_;
   service& shared_;
   calls& all_;
   std::shared_ptr<call_player> player_;
-  std::shared_ptr<client_channel> link_;
-  std::unique_ptr<actors::session_handle> handle_;
   std::unique_ptr<actors::connection_info> info_; ///< its session has not begun
   std::shared_ptr<media_transport> transport_;
-  outbox::frame in_flight_; ///< is to be sent next
+  text_frame in_flight_; ///< is to be sent next
   bool has_channel_ = false;
   bool may_read_ = true;
   bool closing_ = false; ///< the session takes nothing more
@@ -95,7 +96,7 @@ private:
   std::mutex incoming_; ///< guards what follows
   answered tell_;
   std::optional<protocol::call::call_input> input_;
-  std::deque<std::pair<std::string, bool>> messages_; ///< that the session has not been passed
+  std::deque<message> messages_; ///< that the session has not been passed
   std::size_t message_bytes_ = 0;
   bool too_many_messages_ = false;
 };

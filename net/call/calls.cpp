@@ -19,7 +19,7 @@ calls::calls(asio::io_context& io, service& shared, std::unique_ptr<media_librar
     : io_(io), shared_(shared), media_(std::move(media)) {}
 
 calls::~calls() {
-  makers_.join();
+  stop();
   // Nothing runs any more, so those that are left may be ended from here.
   std::map<std::string, entry> left;
   {
@@ -38,9 +38,8 @@ void calls::accept(protocol::call::offer offer, actors::connection_info info,
   protocol::random_source random = [&] { return (std::uint64_t{device()} << 32) | device(); };
   auto id = protocol::make_id(random, "rtc_");
   const auto key = info.key;
-  const auto call =
-      std::make_shared<call_session>(id, guarded_strand(io_, owner),
-                                     call_session::holdings{std::move(*place), std::move(reservation)}, shared_, *this);
+  const auto call = std::make_shared<call_session>(id, guarded_strand(io_, owner), std::move(*place),
+                                                   std::move(reservation), shared_, *this);
   {
     const std::lock_guard lock(mutex_);
     all_.emplace(id, entry{call, key});
@@ -58,6 +57,27 @@ void calls::accept(protocol::call::offer offer, actors::connection_info info,
              });
 }
 
+void calls::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  if (makers_) makers_->join();
+}
+
+void calls::later(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  if (!makers_) makers_.emplace(1);
+  asio::post(*makers_, [work = std::move(work)] {
+    try {
+      work();
+    } catch (const std::exception& problem) {
+      log()->error("a call failed: {}", problem.what());
+    }
+  });
+}
+
 calls::end_answer calls::hang_up(const std::string& id, const actors::principal& who) {
   std::shared_ptr<call_session> call;
   {
@@ -73,20 +93,19 @@ calls::end_answer calls::hang_up(const std::string& id, const actors::principal&
 
 void calls::begin(media_offer offer, std::weak_ptr<media_listener> listener,
                   std::function<void(std::shared_ptr<media_transport>)> made) {
-  asio::post(makers_,
-             [this, offer = std::move(offer), listener = std::move(listener), made = std::move(made)]() noexcept {
-               std::shared_ptr<media_transport> transport;
-               try {
-                 transport = media_->begin(offer, listener);
-               } catch (const std::exception& problem) {
-                 log()->debug("an offer of a call was refused: {}", problem.what());
-               }
-               made(std::move(transport));
-             });
+  later([this, offer = std::move(offer), listener = std::move(listener), made = std::move(made)] {
+    std::shared_ptr<media_transport> transport;
+    try {
+      transport = media_->begin(offer, listener);
+    } catch (const std::exception& problem) {
+      log()->debug("an offer of a call was refused: {}", problem.what());
+    }
+    made(std::move(transport));
+  });
 }
 
 void calls::end(std::shared_ptr<media_transport> transport) {
-  asio::post(makers_, [transport = std::move(transport)]() mutable noexcept { transport.reset(); });
+  later([transport = std::move(transport)]() mutable { transport.reset(); });
 }
 
 void calls::forget(const std::string& id) {

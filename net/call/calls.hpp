@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace parley::net {
@@ -31,7 +32,7 @@ public:
   void accept(protocol::call::offer offer, actors::connection_info info,
               std::shared_ptr<admission::reservation> reservation, std::function<void(http_reply)> respond) override;
   end_answer hang_up(const std::string& id, const actors::principal& who) override;
-  void stop() override { makers_.join(); }
+  void stop() override;
 
   /// Sessions that outlive the server still have it.
   const std::shared_ptr<playout_clock>& clock() const { return clock_; }
@@ -47,6 +48,9 @@ public:
   void forget(const std::string& id);
 
 private:
+  /// Has it done by the thread that may take its time; drops it when that has ended.
+  void later(std::function<void()> work);
+
   struct entry {
     std::shared_ptr<call_session> call; ///< lives until it has ended
     std::string key;                    ///< name of the API key
@@ -58,7 +62,9 @@ private:
   const std::shared_ptr<playout_clock> clock_ = std::make_shared<playout_clock>();
   std::mutex mutex_;
   std::map<std::string, entry> all_;
-  boost::asio::thread_pool makers_{1}; ///< last: what it runs uses the rest
+  bool stopped_ = false;
+  std::optional<boost::asio::thread_pool>
+      makers_; ///< one thread, from the first call on. Last: what it runs uses the rest
 };
 
 } // namespace parley::net

@@ -27,7 +27,7 @@ struct key_fixture : call_fixture {
 
 const bool built_in = make_media_library({"127.0.0.1", 1}) != nullptr;
 const std::string sdp = "Content-Type: application/sdp\r\n";
-const std::string alpha = "Authorization: Bearer alpha\r\n";
+const std::string as_ann = "Authorization: Bearer alpha\r\n";
 
 json error_of(const wire_client::response& got) {
   return json::parse(got.body)["error"];
@@ -75,9 +75,9 @@ TEST_CASE("who may not call is told so before the offer is read") {
   if (!built_in) return;
   key_fixture fixture;
   CHECK(fixture.post("/v1/realtime/calls", "no offer", sdp).status == 401);
-  CHECK(fixture.post("/v1/realtime/calls", "no offer", sdp + alpha).status == 400);
-  CHECK(fixture.post("/v1/realtime/calls", std::string(200'000, 'x'), sdp + alpha).status == 413);
-  const auto secret = fixture.post("/v1/realtime/client_secrets", "{}", alpha);
+  CHECK(fixture.post("/v1/realtime/calls", "no offer", sdp + as_ann).status == 400);
+  CHECK(fixture.post("/v1/realtime/calls", std::string(200'000, 'x'), sdp + as_ann).status == 413);
+  const auto secret = fixture.post("/v1/realtime/client_secrets", "{}", as_ann);
   const std::string browser = "Authorization: Bearer " + json::parse(secret.body)["value"].get<std::string>() + "\r\n";
   const auto got = fixture.post("/v1/realtime/calls", offer, sdp + browser);
   CHECK(got.status == 201);
