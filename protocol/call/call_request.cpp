@@ -3,8 +3,8 @@
 #include "base/lower.hpp"
 #include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
-#include "protocol/realtime/budget.hpp"
-#include "protocol/realtime/session_config.hpp"
+#include "protocol/openai/shared/budget.hpp"
+#include "protocol/openai/realtime/session_config.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace parley::protocol::call {
 namespace {
 
-using realtime::refuse;
+using openai::refuse;
 
 constexpr std::size_t most_parts = 4;
 constexpr std::size_t longest_boundary = 70; ///< RFC 2046 5.1.1
@@ -61,19 +61,19 @@ std::optional<part> cut_part(std::string_view& rest, std::string_view delimiter)
   return out;
 }
 
-realtime::result<std::string> read_session(std::string_view text) {
+openai::result<std::string> read_session(std::string_view text) {
   if (text.size() > most_session_bytes) return refuse("invalid_value", "The session is longer than 64 KiB.", "session");
   const auto document = base::utf8::valid(text) ? json::scan(text) : json::scan("");
   const auto root = json::root(document);
   if (document.outcome != json::verdict::good || !root.is(json::kind::object))
     return refuse("invalid_json", "The session is not a JSON object.", "session");
-  realtime::connection_budget budget(nullptr);
-  realtime::event_sound event(budget, {});
-  if (const auto config = realtime::updated({}, root, &event); !config) return tl::unexpected(config.error());
+  openai::connection_budget budget(nullptr);
+  openai::event_sound event(budget, {});
+  if (const auto config = openai::realtime::updated({}, root, &event); !config) return tl::unexpected(config.error());
   return std::string(text);
 }
 
-realtime::result<call_request> read_parts(std::string_view content_type, std::string_view body) {
+openai::result<call_request> read_parts(std::string_view content_type, std::string_view body) {
   const auto boundary = parameter(content_type, "boundary");
   if (boundary.empty() || boundary.size() > longest_boundary)
     return refuse("invalid_body", "The body is multipart/form-data without a boundary.");
@@ -101,7 +101,7 @@ realtime::result<call_request> read_parts(std::string_view content_type, std::st
 
 } // namespace
 
-realtime::result<call_request> read_call_request(std::string_view content_type, std::string_view body) {
+openai::result<call_request> read_call_request(std::string_view content_type, std::string_view body) {
   const auto type = base::lower(content_type.substr(0, content_type.find_first_of("; \t")));
   if (type == "multipart/form-data") return read_parts(content_type, body);
   if (type != "application/sdp")

@@ -21,6 +21,6 @@ struct call_request {
 
 /// `content_type`: of the body, `application/sdp`, or `multipart/form-data` with the parts `sdp` and `session`. The session has been
 /// checked.
-realtime::result<call_request> read_call_request(std::string_view content_type, std::string_view body);
+openai::result<call_request> read_call_request(std::string_view content_type, std::string_view body);
 
 } // namespace parley::protocol::call

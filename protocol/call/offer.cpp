@@ -14,8 +14,8 @@ constexpr std::size_t most_lines = 600;
 constexpr std::size_t longest_line = 4096;
 constexpr std::size_t longest_mid = 32;
 
-tl::unexpected<realtime::fault> bad(std::string why) {
-  return realtime::refuse("invalid_offer", "Invalid SDP offer: " + std::move(why), "sdp");
+tl::unexpected<openai::fault> bad(std::string why) {
+  return openai::refuse("invalid_offer", "Invalid SDP offer: " + std::move(why), "sdp");
 }
 
 std::string_view cut_line(std::string_view& rest) {
@@ -45,7 +45,7 @@ std::optional<int> opus_type(std::string_view line) {
 
 } // namespace
 
-realtime::result<offer> read_offer(std::string_view sdp) {
+openai::result<offer> read_offer(std::string_view sdp) {
   if (sdp.size() > most_offer_bytes) return bad("it is longer than 32 KiB.");
   if (!sdp.starts_with("v=0\r\n") && !sdp.starts_with("v=0\n")) return bad("it does not begin with v=0.");
   offer out;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "protocol/realtime/fault.hpp"
+#include "protocol/openai/shared/fault.hpp"
 
 #include <cstddef>
 #include <string>
@@ -19,6 +19,6 @@ struct offer {
 };
 
 /// Refuses what is too long or too much: a call has one track of sound, which may be Opus, and at most one section of data channels.
-realtime::result<offer> read_offer(std::string_view sdp);
+openai::result<offer> read_offer(std::string_view sdp);
 
 } // namespace parley::protocol::call

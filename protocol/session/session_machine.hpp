@@ -15,7 +15,7 @@
 #include "protocol/session/session_effects.hpp"
 #include "protocol/session/session_table.hpp"
 #include "protocol/time_point.hpp"
-#include "protocol/transcription/turn_listener.hpp"
+#include "protocol/speech/turn_listener.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -310,7 +310,7 @@ private:
   base::token_bucket schema_steps_{6e6, 1e6}; ///< of checking strict schemas: 3 ms a second
   std::unique_ptr<duplex_flow> duplex_;       ///< these two: null until the session talks
   std::unique_ptr<chat_flow> chat_;
-  std::optional<turn_listener> user_; ///< with `config.transcribe_input`
+  std::optional<speech::turn_listener> user_; ///< with `config.transcribe_input`
 
   /// A turn that is being written down.
   struct unwritten_turn {

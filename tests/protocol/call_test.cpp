@@ -133,9 +133,9 @@ TEST_CASE("sound of a call that comes much faster than time is refused") {
   const std::vector<float> minute(16'000 * 60);
   std::vector<json> events;
   for (int i = 0; i < 15 && last(events, "error").is_null(); ++i) {
-    auto& machine = const_cast<parley::protocol::realtime::machine&>(server.machine());
+    auto& machine = const_cast<parley::protocol::openai::realtime::machine&>(server.machine());
     for (auto& effect : machine.on_sound(minute, std::chrono::steady_clock::time_point(std::chrono::hours(1))))
-      if (const auto* frame = std::get_if<parley::protocol::realtime::to_client>(&effect))
+      if (const auto* frame = std::get_if<parley::protocol::openai::to_client>(&effect))
         events.push_back(json::parse(frame->frame));
   }
   CHECK(last(events, "error")["error"]["code"] == "rate_limit_exceeded");
