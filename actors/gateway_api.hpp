@@ -140,6 +140,17 @@ public:
 
   /// Why the key may use no more for now, in words for its client; none = it may.
   virtual std::optional<std::string> spent() const = 0;
+
+  /// What is left of a quota.
+  struct left {
+    bool in_seconds = false; ///< of conversation; otherwise in tokens
+    double limit = 0;
+    double rest = 0;                   ///< of it; 0 = spent
+    std::chrono::seconds renews_in{0}; ///< then the rest is `limit` again
+  };
+
+  /// Of the quotas that have a limit.
+  virtual std::vector<left> rests() const = 0;
 };
 
 class recording_tap;

@@ -16,8 +16,8 @@
 #include "base/answered.hpp"
 #include "base/assert.hpp"
 #include "config/load.hpp"
-#include "protocol/openai/live/machine.hpp"
 #include "protocol/openai/beta/beta_adapter.hpp"
+#include "protocol/openai/live/machine.hpp"
 #include "protocol/openai/realtime/machine.hpp"
 
 #include <algorithm>
@@ -43,6 +43,17 @@ public:
   void binary() override {}
   void gone() override {}
 };
+
+/// Of the quotas in tokens the one of which the fewest are left.
+std::optional<protocol::openai::realtime::token_limit> least_tokens(std::span<const usage_account::left> rests) {
+  const usage_account::left* least = nullptr;
+  for (const auto& each : rests)
+    if (!each.in_seconds && (least == nullptr || each.rest < least->rest)) least = &each;
+  if (least == nullptr) return std::nullopt;
+  return protocol::openai::realtime::token_limit{static_cast<std::int64_t>(least->limit),
+                                                 static_cast<std::int64_t>(least->rest),
+                                                 static_cast<double>(least->renews_in.count())};
+}
 
 } // namespace
 
@@ -241,8 +252,8 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
     terms.backlog_units = limits_.failover_units;
     terms.context_tokens = limits_.context_tokens;
     return std::make_unique<protocol::openai::live::machine>(
-        protocol::openai::live::origin{info.accepted, unix_ms() / 1000, info.realtime->session.value_or("")}, std::move(terms),
-        secure_random);
+        protocol::openai::live::origin{info.accepted, unix_ms() / 1000, info.realtime->session.value_or("")},
+        std::move(terms), secure_random);
   }
   protocol::openai::realtime::machine_terms terms;
   terms.longest = limits_.audio;
@@ -255,6 +266,7 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
   terms.owner = owner;
   terms.may_start = std::move(may_start);
   terms.backlog_units = limits_.failover_units;
+  if (info.account) terms.tokens_left = [account = info.account] { return least_tokens(account->rests()); };
   protocol::openai::realtime::origin from{
       info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000, info.realtime->session.value_or(""),
       info.realtime->call};

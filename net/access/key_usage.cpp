@@ -109,6 +109,20 @@ public:
     return found ? std::optional(words_for(*found)) : std::nullopt;
   }
 
+  std::vector<left> rests() const override {
+    const auto now = clock_();
+    const std::lock_guard lock(of_->mutex);
+    std::vector<left> all;
+    for (const auto& each : of_->ledger.standings(key_, of_->limits_of(key_), now)) {
+      if (each.limit <= 0) continue;
+      const bool in_seconds = traits(each.what).in_minutes;
+      const double unit = in_seconds ? 60 : 1;
+      all.push_back({in_seconds, each.limit * unit, std::max(each.limit - each.used, 0.0) * unit,
+                     std::chrono::seconds(std::max<std::int64_t>(each.renews_at - now, 0))});
+    }
+    return all;
+  }
+
 private:
   void tell(const usage_ledger::standing& before, const usage_ledger::standing& after) const {
     const auto name = traits(after.what).name;

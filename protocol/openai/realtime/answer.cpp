@@ -1,5 +1,7 @@
 #include "protocol/openai/realtime/answer.hpp"
 
+#include "protocol/openai/shared/audio_format.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -237,7 +239,6 @@ void answer::finish(const answer_end& how, const usage& used) {
   out_.event("response.done", [&](auto& event) {
     write_response(event, status_names[static_cast<std::size_t>(how.status)], &how, &used);
   });
-  out_.event("rate_limits.updated", [](auto& event) { event.json("rate_limits", "[]"); });
 }
 
 void answer::end_item(item_status status) {
@@ -306,7 +307,7 @@ void answer::write_response(json::object_writer& to, std::string_view status, co
                                   : out.integer("max_output_tokens", request_.max_output_tokens);
   auto audio = out.object("audio");
   auto output = audio.object("output");
-  output.json("format", speech::encode_format(request_.output));
+  output.json("format", encode_format(request_.output));
   output.text("voice", request_.voice);
   output.close();
   audio.close();

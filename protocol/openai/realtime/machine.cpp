@@ -48,7 +48,8 @@ fault unknown_item(std::string_view verb, std::string_view doing, const std::str
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
       conversation_id_(out_.make_id("conv_")), budget_(terms_.owner),
-      input_(speech::make_detector(terms_.detection), budget_.open_kept()), inner_(inner_effects_, terms_.backlog_units) {
+      input_(speech::make_detector(terms_.detection), budget_.open_kept()),
+      inner_(inner_effects_, terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   config_.can_transcribe = terms_.transcribes;
@@ -225,7 +226,7 @@ void machine::end_turn(std::int64_t at_ms) {
   if (duplex_refused_ && lane_now() == lane::duplex) {
     answer none(out_, &items_, conversation_id_, default_response(config_), media());
     none.create();
-    none.finish({answer_end::how::failed, "server_busy"}, {});
+    finish_answer(none, {answer_end::how::failed, "server_busy"}, {});
   }
   answer_due_ = lane_now() == lane::turn && config_.turns.create_response;
 }

@@ -6,16 +6,16 @@
 #include "protocol/guest/silence.hpp"
 #include "protocol/guest/transcripts.hpp"
 #include "protocol/ids.hpp"
-#include "protocol/openai/shared/adapter.hpp"
 #include "protocol/openai/realtime/answer.hpp"
-#include "protocol/openai/shared/budget.hpp"
 #include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/realtime/client_event.hpp"
 #include "protocol/openai/realtime/input_track.hpp"
-#include "protocol/openai/shared/items.hpp"
-#include "protocol/openai/shared/outgoing.hpp"
 #include "protocol/openai/realtime/output_buffer.hpp"
 #include "protocol/openai/realtime/session_config.hpp"
+#include "protocol/openai/shared/adapter.hpp"
+#include "protocol/openai/shared/budget.hpp"
+#include "protocol/openai/shared/items.hpp"
+#include "protocol/openai/shared/outgoing.hpp"
 #include "protocol/speech/voice_map.hpp"
 
 #include <chrono>
@@ -42,18 +42,26 @@ struct origin {
   bool call = false;     ///< its sound goes beside the events, both ways
 };
 
+/// What is left of the tokens that the client's key may use, for `rate_limits.updated`.
+struct token_limit {
+  std::int64_t limit = 0;
+  std::int64_t remaining = 0;
+  double reset_seconds = 0; ///< until it is `limit` again
+};
+
 struct machine_terms {
   std::chrono::milliseconds longest = std::chrono::seconds(600);    ///< a connection
   std::chrono::milliseconds slot_wait = std::chrono::seconds(8);    ///< how long an answer waits for a slot
   std::chrono::milliseconds lead = std::chrono::seconds(1);         ///< sound that is sent ahead of its time
   std::chrono::milliseconds duplex_idle = std::chrono::seconds(60); ///< without speech, until the slot is given back
   std::size_t backlog_units = 60;                                   ///< seconds of sound that may wait
-  bool transcribes = false;                  ///< what users say is written down for clients that ask for it
-  bool server_vad_is_duplex = false;         ///< `server_vad` is answered like `semantic_vad`
+  bool transcribes = false;                          ///< what users say is written down for clients that ask for it
+  bool server_vad_is_duplex = false;                 ///< `server_vad` is answered like `semantic_vad`
   std::shared_ptr<const speech::voice_map> voices{}; ///< null = the default voice has all names
   speech::voice_detection detection = speech::voice_detection::loudness;
   std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other
   std::function<bool(time_point)> may_start{}; ///< whether its owner may start one more session; null = always
+  std::function<std::optional<token_limit>()> tokens_left{}; ///< null = nobody counts
 };
 
 /// How much of the sound that may be interrupted a call is sent before it is heard.
@@ -147,6 +155,7 @@ private:
   void truncate(const std::string& id, double ms);
   std::chrono::milliseconds lead() const { return media_ ? call_lead : terms_.lead; }
   void stop(running& which, const answer_end& how);
+  void finish_answer(answer& which, const answer_end& how, const usage& used);
   void finish(running& which, const answer_end& how, const usage& used);
   bool is_active() const { return active_ != nullptr; }
   running* in_conversation();

@@ -142,8 +142,7 @@ void machine::begin_chat(running& asks) {
 void machine::cut(running& which, const std::string& reason) {
   const answer_end how{answer_end::how::cancelled, reason};
   if (&which == active_.get() || &which == beside_.get()) return stop(which, how);
-  which.said.finish(how, {});
-  if (media_) media_->finished(which.said.id(), now_);
+  finish_answer(which.said, how, {});
   std::erase_if(waiting_, [&](const auto& each) { return each.get() == &which; });
 }
 
@@ -186,10 +185,23 @@ std::optional<time_point> machine::release_due() const {
   return active_->due(lead());
 }
 
+void machine::finish_answer(answer& which, const answer_end& how, const usage& used) {
+  which.finish(how, used);
+  std::string limits;
+  if (const auto left = terms_.tokens_left ? terms_.tokens_left() : std::nullopt) {
+    json::object_writer one(limits);
+    one.text("name", "tokens");
+    one.integer("limit", left->limit);
+    one.integer("remaining", left->remaining);
+    one.number("reset_seconds", left->reset_seconds, 0);
+    one.close();
+  }
+  out_.event("rate_limits.updated", [&](auto& event) { event.json("rate_limits", "[" + limits + "]"); });
+  if (media_) media_->finished(which.id(), now_);
+}
+
 void machine::finish(running& which, const answer_end& how, const usage& used) {
-  const auto id = which.said.id();
-  which.said.finish(how, used);
-  if (media_) media_->finished(id, now_);
+  finish_answer(which.said, how, used);
   if (how.status == answer_end::how::failed) note_it(note::what::error, how.reason);
   if (which.is_duplex()) last_speech_ = now_;
   // Nor is one while the client may still be playing it.
