@@ -208,8 +208,8 @@ TEST_CASE("a cancelled response is told whole, and a late cancel is no mistake")
 }
 
 TEST_CASE("a client is told after each answer how many tokens its key may use") {
-  machine_terms terms;
-  terms.tokens_left = [] { return token_limit{1000, 250, 3600}; };
+  parley::protocol::openai::realtime::machine_terms terms;
+  terms.tokens_left = [] { return parley::protocol::openai::realtime::token_limit{1000, 250, 3600}; };
   realtime_driver server(true, 1, terms);
   server.update(manual);
   server.send(create(message("Hello")));
