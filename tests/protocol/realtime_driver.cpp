@@ -191,9 +191,9 @@ std::vector<json> realtime_driver::carry_out(openai::effects effects) {
       seen_.check(frame->frame, 0);
       events.push_back(json::parse(frame->frame));
       events_.push_back(events.back());
-    } else if (const auto* played = std::get_if<rt::play_sound>(&effect)) {
+    } else if (const auto* played = std::get_if<openai::play_sound>(&effect)) {
       played_ += static_cast<double>(played->sound->size()) / speech::model_output_rate;
-    } else if (std::holds_alternative<rt::drop_sound>(effect)) {
+    } else if (std::holds_alternative<openai::drop_sound>(effect)) {
       ++dropped_;
     } else if (const auto* opened = std::get_if<protocol::guest::open_session>(&effect)) {
       if (open_) throw std::runtime_error("a second inner session");
