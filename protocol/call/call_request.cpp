@@ -3,8 +3,8 @@
 #include "base/lower.hpp"
 #include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
-#include "protocol/openai/shared/budget.hpp"
 #include "protocol/openai/realtime/session_config.hpp"
+#include "protocol/openai/shared/budget.hpp"
 
 #include <algorithm>
 #include <utility>

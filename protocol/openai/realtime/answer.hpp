@@ -2,9 +2,9 @@
 
 #include "protocol/events.hpp"
 #include "protocol/openai/realtime/client_event.hpp"
+#include "protocol/openai/realtime/output_buffer.hpp"
 #include "protocol/openai/shared/items.hpp"
 #include "protocol/openai/shared/outgoing.hpp"
-#include "protocol/openai/realtime/output_buffer.hpp"
 #include "protocol/speech/sound.hpp"
 
 #include <optional>
