@@ -42,7 +42,7 @@ public:
   virtual void close(std::uint16_t code, std::string reason) = 0;
 
   /// Of a call: has its client hear these samples at 24 kHz, after all that it is yet to hear.
-  virtual void play(std::shared_ptr<const std::vector<float>>) {}
+  virtual void play(const std::shared_ptr<const std::vector<float>>&) {}
 
   /// Of a call: drops what its client is yet to hear.
   virtual void stop_playing() {}

@@ -21,8 +21,8 @@ public:
       : client_channel(limits, std::move(outbox_bytes), std::move(ring), std::move(waits)), player_(std::move(player)),
         clock_(std::move(clock)) {}
 
-  void play(std::shared_ptr<const std::vector<float>> sound) override {
-    player_->add(std::move(sound));
+  void play(const std::shared_ptr<const std::vector<float>>& sound) override {
+    player_->add(sound);
     clock_->start(player_);
   }
   void stop_playing() override { player_->clear(); }

@@ -45,15 +45,13 @@ void call_session::run(protocol::call::offer offer, actors::connection_info info
     self->finish();
   });
   media_offer wanted{std::move(offer.sdp), std::move(offer.mid), offer.payload_type, source};
-  all_.begin(std::move(wanted), weak_from_this(), [self = shared_from_this()](std::shared_ptr<media_transport> made) {
+  all_.begin(std::move(wanted), weak_from_this(), [self = shared_from_this()](calls::transport_or made) {
     asio::post(self->strand_, [self, made = std::move(made)]() mutable {
-      if (!made || self->finished_) {
-        if (made) self->all_.end(std::move(made));
-        return self->finish();
-      }
-      self->transport_ = std::move(made);
+      if (!made) return self->finish(made.error());
+      if (self->finished_) return self->all_.end(std::move(*made));
+      self->transport_ = std::move(*made);
       self->player_->send_to(self->transport_);
-      self->look();
+      self->lost_ ? self->finish() : self->look();
     });
   });
 }
@@ -78,7 +76,7 @@ void call_session::on_answer(std::string sdp) {
   tell_answer(std::move(sdp));
 }
 
-void call_session::tell_answer(std::optional<std::string> sdp) {
+void call_session::tell_answer(tl::expected<std::string, no_answer> sdp) {
   answered tell;
   {
     const std::lock_guard lock(incoming_);
@@ -88,8 +86,12 @@ void call_session::tell_answer(std::optional<std::string> sdp) {
 }
 
 void call_session::on_progress() {
+  if (looks_.exchange(true)) return;
   asio::post(strand_, [self = weak_from_this()] {
-    if (const auto live = self.lock()) live->look();
+    const auto live = self.lock();
+    if (!live) return;
+    live->looks_ = false;
+    live->look();
   });
 }
 
@@ -119,7 +121,12 @@ void call_session::on_rtp(std::span<const std::byte> packet) {
 }
 
 void call_session::on_lost() {
-  cut();
+  asio::post(strand_, [self = weak_from_this()] {
+    const auto live = self.lock();
+    if (!live) return;
+    live->lost_ = true;
+    if (live->transport_) live->finish();
+  });
 }
 
 // ---- its strand
@@ -192,10 +199,10 @@ void call_session::leave() {
   });
 }
 
-void call_session::finish() {
+void call_session::finish(no_answer why) {
   if (std::exchange(finished_, true)) return;
   deadline_.cancel();
-  tell_answer(std::nullopt);
+  tell_answer(tl::unexpected(why));
   if (player_) player_->send_to(nullptr);
   if (transport_) all_.end(std::move(transport_));
   held_.let_go();

@@ -11,6 +11,7 @@
 
 #include <exception>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 namespace parley::net {
@@ -44,8 +45,10 @@ void calls::accept(protocol::call::offer offer, actors::connection_info info,
     const std::lock_guard lock(mutex_);
     all_.emplace(id, entry{call, key});
   }
-  auto told = [respond, id](std::optional<std::string> answer) {
-    if (!answer) return respond(completion_error({400, "invalid_offer", "no call came about with this offer", "sdp"}));
+  auto told = [respond, id](tl::expected<std::string, call_session::no_answer> answer) {
+    if (!answer && answer.error() == call_session::no_answer::bad_offer)
+      return respond(completion_error({400, "invalid_offer", "no call comes about with this offer", "sdp"}));
+    if (!answer) return respond(server_busy("no call can begin now"));
     http_reply reply{201, std::move(*answer), "application/sdp"};
     reply.location = "/v1/realtime/calls/" + id;
     respond(std::move(reply));
@@ -91,14 +94,17 @@ calls::end_answer calls::hang_up(const std::string& id, const actors::principal&
   return end_answer::ended;
 }
 
-void calls::begin(media_offer offer, std::weak_ptr<media_listener> listener,
-                  std::function<void(std::shared_ptr<media_transport>)> made) {
+void calls::begin(media_offer offer, std::weak_ptr<media_listener> listener, std::function<void(transport_or)> made) {
   later([this, offer = std::move(offer), listener = std::move(listener), made = std::move(made)] {
-    std::shared_ptr<media_transport> transport;
+    transport_or transport;
     try {
       transport = media_->begin(offer, listener);
-    } catch (const std::exception& problem) {
+    } catch (const std::invalid_argument& problem) {
       log()->debug("an offer of a call was refused: {}", problem.what());
+      transport = tl::unexpected(call_session::no_answer::bad_offer);
+    } catch (const std::exception& problem) {
+      log()->error("a call cannot begin: {}", problem.what());
+      transport = tl::unexpected(call_session::no_answer::failed);
     }
     made(std::move(transport));
   });

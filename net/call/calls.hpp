@@ -3,12 +3,14 @@
 #include "actors/gateway_api.hpp"
 #include "net/access/admission.hpp"
 #include "net/call/call_player.hpp"
+#include "net/call/call_session.hpp"
 #include "net/call/media_transport.hpp"
 #include "net/call_acceptor.hpp"
 #include "net/routes/http_message.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <tl/expected.hpp>
 
 #include <functional>
 #include <map>
@@ -18,9 +20,6 @@
 #include <string>
 
 namespace parley::net {
-
-struct service;
-class call_session;
 
 /// All calls of a server (`POST /v1/realtime/calls`). Thread-safe.
 class calls final : public call_acceptor {
@@ -39,9 +38,10 @@ public:
 
   // ---- for its calls
 
-  /// Makes a transport on a thread that may take its time; null if that fails.
-  void begin(media_offer offer, std::weak_ptr<media_listener> listener,
-             std::function<void(std::shared_ptr<media_transport>)> made);
+  using transport_or = tl::expected<std::shared_ptr<media_transport>, call_session::no_answer>;
+
+  /// Makes a transport on a thread that may take its time.
+  void begin(media_offer offer, std::weak_ptr<media_listener> listener, std::function<void(transport_or)> made);
 
   /// The end of a transport, likewise.
   void end(std::shared_ptr<media_transport> transport);
