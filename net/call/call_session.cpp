@@ -70,6 +70,28 @@ void call_session::hang_up() {
   cut();
 }
 
+void call_session::follow(std::shared_ptr<actors::client_link> link) {
+  asio::post(strand_, [self = weak_from_this(), link = std::move(link)] {
+    const auto live = self.lock();
+    if (!live || live->finished_) return link->close(1000, ended_words);
+    if (!live->held_.link->add_follower(link)) link->close(1013, "too many follow this call");
+  });
+}
+
+void call_session::unfollow(std::shared_ptr<actors::client_link> link) {
+  asio::post(strand_, [self = weak_from_this(), link = std::move(link)] {
+    if (const auto live = self.lock()) live->held_.link->remove_follower(link);
+  });
+}
+
+void call_session::take(std::string&& text, const std::shared_ptr<actors::client_link>& from) {
+  {
+    const std::lock_guard lock(incoming_);
+    if (!enqueue({std::move(text), false, {}, from})) return from->close(1013, "too many messages wait");
+  }
+  on_progress();
+}
+
 // ---- threads of the transport
 
 void call_session::on_answer(std::string sdp) {
@@ -95,14 +117,20 @@ void call_session::on_progress() {
   });
 }
 
+/// Under the lock. False: too much waits already.
+bool call_session::enqueue(message next) {
+  const auto bytes = next.text.size();
+  if (messages_.size() >= most_messages || message_bytes_ + bytes > most_message_bytes) return false;
+  if (!shared_.has_room(next.held, owner_, bytes)) return false;
+  message_bytes_ += bytes;
+  messages_.push_back(std::move(next));
+  return true;
+}
+
 void call_session::on_message(std::string&& text, bool binary) {
   {
     const std::lock_guard lock(incoming_);
-    message_bytes_ += text.size();
-    message next{std::move(text), binary, {}};
-    too_many_messages_ = too_many_messages_ || messages_.size() >= most_messages ||
-                         message_bytes_ > most_message_bytes || !shared_.has_room(next.held, owner_, next.text.size());
-    if (!too_many_messages_) messages_.push_back(std::move(next));
+    if (!too_many_messages_) too_many_messages_ = !enqueue({std::move(text), binary});
   }
   on_progress();
 }
@@ -159,8 +187,10 @@ void call_session::pass_messages() {
       continue;
     }
     if (!base::utf8::valid(next.text)) return held_.link->close(1007, "the text is not UTF-8");
-    may_read_ = held_.link->spend(next.text.size(), std::move(next.held));
+    const auto bytes = next.text.size();
+    may_read_ = held_.link->spend(bytes, std::move(next.held));
     held_.handle->text(std::move(next.text));
+    if (next.from) next.from->taken(bytes);
   }
 }
 
@@ -205,6 +235,7 @@ void call_session::finish(no_answer why) {
   tell_answer(tl::unexpected(why));
   if (player_) player_->send_to(nullptr);
   if (transport_) all_.end(std::move(transport_));
+  if (held_.link) held_.link->end_followers(ended_words);
   held_.let_go();
   all_.forget(id_);
 }

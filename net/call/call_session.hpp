@@ -54,6 +54,13 @@ public:
   /// Ends it as its client would.
   void hang_up();
 
+  static constexpr const char* ended_words = "the call has ended";
+
+  // ---- for who follows it (call_follower); by any thread
+  void follow(std::shared_ptr<actors::client_link> link);
+  void unfollow(std::shared_ptr<actors::client_link> link);
+  void take(std::string&& text, const std::shared_ptr<actors::client_link>& from);
+
   /// Ends it where its strand runs no more.
   void abandon() { finish(no_answer::failed); }
 
@@ -70,9 +77,11 @@ private:
   struct message {
     std::string text;
     bool binary = false;
-    std::optional<base::byte_budget::share> held; ///< of a large one
+    std::optional<base::byte_budget::share> held{}; ///< of a large one
+    std::shared_ptr<actors::client_link> from{};    ///< who follows; null = the client of the call
   };
 
+  bool enqueue(message next);
   void tell_answer(tl::expected<std::string, no_answer> sdp);
   void look();
   void pass_messages();

@@ -1,5 +1,6 @@
 #include "net/call/calls.hpp"
 
+#include "net/call/call_follower.hpp"
 #include "net/call/call_session.hpp"
 #include "net/guarded_strand.hpp"
 #include "net/logger.hpp"
@@ -81,17 +82,26 @@ void calls::later(std::function<void()> work) {
   });
 }
 
-calls::end_answer calls::hang_up(const std::string& id, const actors::principal& who) {
-  std::shared_ptr<call_session> call;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = all_.find(id);
-    if (found == all_.end()) return end_answer::unknown;
-    if (!who.sees_all && found->second.key != who.key) return end_answer::forbidden;
-    call = found->second.call;
-  }
-  call->hang_up();
-  return end_answer::ended;
+std::shared_ptr<call_session> calls::find(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(id);
+  return found == all_.end() ? nullptr : found->second.call;
+}
+
+calls::standing calls::of(const std::string& id, const actors::principal& who) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(id);
+  if (found == all_.end()) return standing::unknown;
+  return who.sees_all || found->second.key == who.key ? standing::owner : standing::forbidden;
+}
+
+void calls::hang_up(const std::string& id) {
+  if (const auto call = find(id)) call->hang_up();
+}
+
+std::unique_ptr<actors::session_handle> calls::follow(const std::string& id,
+                                                      std::shared_ptr<actors::client_link> link) {
+  return std::make_unique<call_follower>(find(id), std::move(link));
 }
 
 void calls::begin(media_offer offer, std::weak_ptr<media_listener> listener, std::function<void(transport_or)> made) {

@@ -30,7 +30,10 @@ public:
 
   void accept(protocol::call::offer offer, actors::connection_info info,
               std::shared_ptr<admission::reservation> reservation, std::function<void(http_reply)> respond) override;
-  end_answer hang_up(const std::string& id, const actors::principal& who) override;
+  standing of(const std::string& id, const actors::principal& who) override;
+  void hang_up(const std::string& id) override;
+  std::unique_ptr<actors::session_handle> follow(const std::string& id,
+                                                 std::shared_ptr<actors::client_link> link) override;
   void stop() override;
 
   /// Sessions that outlive the server still have it.
@@ -48,6 +51,8 @@ public:
   void forget(const std::string& id);
 
 private:
+  std::shared_ptr<call_session> find(const std::string& id);
+
   /// Has it done by the thread that may take its time; drops it when that has ended.
   void later(std::function<void()> work);
 

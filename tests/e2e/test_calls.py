@@ -16,6 +16,7 @@ import av
 import numpy as np
 import openai
 import pytest
+import websockets
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError
 
@@ -23,7 +24,7 @@ from chromium import Browser, write_camera
 from conftest import ROOT
 from realtime import UNIT, http, say, write_wav
 
-OWNER = "k-71c2be90d4aa"
+OWNER, OTHER = "k-71c2be90d4aa", "k-2b90e1771c5f"
 FRAME = 960  # samples at 48 kHz: 20 ms
 WAIT_SECONDS = 60
 
@@ -125,7 +126,7 @@ def loopback(monkeypatch):
 @pytest.fixture
 def nano_for(start_server, tmp_path):
     path = tmp_path / "keys"
-    path.write_text(f"shop {hashlib.sha256(OWNER.encode()).hexdigest()}\n")
+    path.write_text("".join(f"{name} {hashlib.sha256(key.encode()).hexdigest()}\n" for name, key in (("shop", OWNER), ("stall", OTHER))))
     return lambda *flags: start_server("--model", str(ROOT / "models/nano"), "--set", f"auth.keys_file={path}", "--set", "engine.seed=7", *flags)
 
 
@@ -171,6 +172,39 @@ def test_a_call(nano):
         assert (await asyncio.to_thread(urllib.request.urlopen, request)).status == 200
         async with asyncio.timeout(WAIT_SECONDS):
             await call.closed.wait()
+        await call.peer.close()
+
+    asyncio.run(talk())
+
+
+def test_a_server_follows_a_call(nano_for):
+    """By OpenAI's own package: from before media flow, it hears the call's events, speaks in its session, and ends with it."""
+    server = nano_for()
+
+    async def talk():
+        call = Call()
+        key = await ephemeral_key(server, instructions="Be brief.")
+        where = await call.dial(server, key)
+        for refused, status, which in ((OWNER, "404", "rtc_none"), (key, "401", where.rsplit("/", 1)[1]), (OTHER, "403", where.rsplit("/", 1)[1])):
+            with pytest.raises(websockets.InvalidStatus, match=status):
+                await websockets.connect(server.http.replace("http", "ws") + f"/v1/realtime?call_id={which}", additional_headers={"Authorization": f"Bearer {refused}"})
+        sdk = openai.AsyncOpenAI(api_key=OWNER, base_url=server.http + "/v1", websocket_base_url=server.http.replace("http", "ws") + "/v1", max_retries=0)
+        async with sdk.realtime.connect(call_id=where.rsplit("/", 1)[1]) as follower:
+            first = await follower.recv()
+            assert first.type == "session.created" and first.session.id == (await call.until("session.created"))["session"]["id"]
+            await follower.response.create(response={"instructions": "What is your name?", "output_modalities": ["audio"]})
+            said = await call.until("response.output_audio_transcript.done")
+            heard = [first]
+            async with asyncio.timeout(WAIT_SECONDS):
+                while heard[-1].type != "output_audio_buffer.stopped":
+                    heard.append(await follower.recv())
+            assert [each.transcript for each in heard if each.type == "response.output_audio_transcript.done"] == [said["transcript"]]
+            assert call.loud_seconds() > 0.5, "what the server asked for is heard in the call"
+            await sdk.realtime.calls.hangup(where.rsplit("/", 1)[1])
+            with pytest.raises(websockets.ConnectionClosedOK):
+                async with asyncio.timeout(WAIT_SECONDS):
+                    while True:
+                        await follower.recv_bytes()
         await call.peer.close()
 
     asyncio.run(talk())
