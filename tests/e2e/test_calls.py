@@ -211,14 +211,22 @@ def test_a_server_follows_a_call(nano_for):
 
 
 PAGE = """<!doctype html><meta charset="utf-8"><body data-mode="call"><script type="module">
-import { RealtimeAgent, RealtimeSession } from "./openai-realtime-agents.mjs";
+import { RealtimeAgent, RealtimeSession, tool } from "./openai-realtime-agents.mjs";
 window.events = [];
+window.asked = [];
+const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+const weather = tool({ name: "get_weather", description: "Weather in a city", parameters, execute: async ({ city }) => asked.push(city) && "sunny" });
 window.call = async (url, apiKey) => {
-  window.session = new RealtimeSession(new RealtimeAgent({ name: "Parley", instructions: "Be brief." }));
+  window.session = new RealtimeSession(new RealtimeAgent({ name: "Parley", instructions: "Be brief.", tools: [weather] }));
   session.on("transport_event", (event) => events.push(event));
   session.on("error", (error) => events.push({ type: "error", error: String(error?.error?.message ?? JSON.stringify(error)) }));
   await session.connect({ url, apiKey });
 };
+window.ask = (words, tool_choice) => {
+  session.transport.sendMessage(words, {}, { triggerResponse: false });
+  session.transport.requestResponse({ tool_choice });
+};
+window.count = (type) => events.filter((event) => event.type === type).length;
 window.said = () => events.filter((event) => event.type === "response.output_audio_transcript.done").map((event) => event.transcript);
 window.energy = async () => {
   const report = await session.transport.connectionState.peerConnection.getStats();
@@ -250,7 +258,7 @@ def elsewhere(tmp_path):
 
 
 def test_a_page_of_another_origin(nano_for, elsewhere, tmp_path):
-    """OpenAI's agents SDK in Chromium, with its default transport and an ephemeral key: a spoken question, an answer that is heard, the end."""
+    """OpenAI's agents SDK in Chromium, with its default transport and an ephemeral key: a spoken question, an answer that is heard, a function, an interruption, the end."""
     server = nano_for("--set", f"auth.allowed_origins={elsewhere}")
     sound = np.concatenate([np.zeros(5 * UNIT, np.float32), say("Hello, what is your name?"), np.zeros(60 * UNIT, np.float32)])
     write_wav(tmp_path / "microphone.wav", sound)
@@ -261,8 +269,19 @@ def test_a_page_of_another_origin(nano_for, elsewhere, tmp_path):
         page = browser.open(elsewhere + "/index.html")
         page.evaluate(f"call({json.dumps(server.http + '/v1/realtime/calls')}, {json.dumps(key)})")
         assert page.until("said().length && said()[0]") == "My name is Parley."
-        page.until("events.some((event) => event.type === 'output_audio_buffer.stopped')")
+        page.until("count('output_audio_buffer.stopped') === 1")
         assert page.evaluate("energy()") > 0.001, "the answer is heard"
+
+        page.evaluate("ask('What is the weather in Paris?', { type: 'function', name: 'get_weather' })")
+        page.until("asked.length === 1")
+        page.until("count('output_audio_buffer.stopped') === 2")
+        assert page.evaluate("said().length") == 2, "what the function said is told"
+
+        page.evaluate("ask('What is your name?', 'none')")
+        page.until("count('output_audio_buffer.started') === 3")
+        page.evaluate("session.interrupt()")
+        page.until("count('output_audio_buffer.cleared') === 1 && count('conversation.item.truncated') === 1")
+        assert page.evaluate("count('output_audio_buffer.stopped')") == 2, "it is not heard to its end"
         assert page.evaluate("events.filter((event) => event.type === 'error').map((event) => JSON.stringify(event.error))") == []
         assert page.evaluate("session.transport.callId").startswith("rtc_")
         page.evaluate("session.close()")
