@@ -4,6 +4,7 @@ import fractions
 import hashlib
 import http.server as http_server
 import json
+import random
 import shutil
 import subprocess
 import threading
@@ -54,6 +55,28 @@ class Microphone(MediaStreamTrack):
         return frame
 
 
+class BadNetwork(asyncio.DatagramProtocol):
+    """Stands between one client and the server's port: loses a share of the packets, and lets others wait for up to so many seconds, which changes
+    their order."""
+
+    def __init__(self, port: int, loss: float, jitter: float):
+        self._random, self._loss, self._jitter, self._client = random.Random(7), loss, jitter, None
+        self._server = ("127.0.0.1", port)
+        self.lost = 0
+
+    def connection_made(self, transport):
+        self._transport = transport
+
+    def datagram_received(self, data, address):
+        if address != self._server:
+            self._client = address
+        to = self._client if address == self._server else self._server
+        if self._random.random() < self._loss:
+            self.lost += 1
+        elif to:
+            asyncio.get_running_loop().call_later(self._random.uniform(0, self._jitter), self._transport.sendto, data, to)
+
+
 class Call:
     """A client's call: what it hears, at 48 kHz, and the events that it gets."""
 
@@ -85,14 +108,19 @@ class Call:
         except MediaStreamError:
             pass
 
-    async def dial(self, server, key: str) -> str:
-        """Calls the server; returns where the call is."""
+    async def dial(self, server, key: str, network=None) -> str:
+        """Calls the server, through `network`: (loss, jitter), if given; returns where the call is."""
         await self.peer.setLocalDescription(await self.peer.createOffer())
         request = urllib.request.Request(server.http + "/v1/realtime/calls", self.peer.localDescription.sdp.encode(), method="POST",
                                          headers={"Authorization": f"Bearer {key}", "Content-Type": "application/sdp"})
         response = await asyncio.to_thread(urllib.request.urlopen, request)
         assert response.status == 201 and response.headers["Content-Type"] == "application/sdp"
-        await self.peer.setRemoteDescription(RTCSessionDescription(response.read().decode(), "answer"))
+        answer = response.read().decode()
+        if network:
+            port = answer.split(" typ host")[0].rsplit(" ", 1)[1]
+            transport, self.network = await asyncio.get_running_loop().create_datagram_endpoint(lambda: BadNetwork(int(port), *network), ("127.0.0.1", 0))
+            answer = answer.replace(f" {port} typ host", f" {transport.get_extra_info('sockname')[1]} typ host")
+        await self.peer.setRemoteDescription(RTCSessionDescription(answer, "answer"))
         return response.headers["Location"]
 
     def send(self, **event):
@@ -172,6 +200,24 @@ def test_a_call(nano):
         assert (await asyncio.to_thread(urllib.request.urlopen, request)).status == 200
         async with asyncio.timeout(WAIT_SECONDS):
             await call.closed.wait()
+        await call.peer.close()
+
+    asyncio.run(talk())
+
+
+def test_a_call_over_a_bad_network(nano):
+    """5 % of the packets are lost, and come up to 60 ms late, each way: a spoken question is understood, and the answer is heard."""
+
+    async def talk():
+        call = Call()
+        await call.dial(nano, await ephemeral_key(nano), network=(0.05, 0.06))
+        await call.until("session.created")
+        call.microphone.say(say("Hello, what is your name?"))
+        answer = await call.until("response.output_audio_transcript.done")
+        assert answer["transcript"] == "My name is Parley."
+        await call.until("output_audio_buffer.stopped")
+        assert call.loud_seconds() > 0.5, "the answer is heard"
+        assert call.network.lost > 10
         await call.peer.close()
 
     asyncio.run(talk())
