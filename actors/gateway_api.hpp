@@ -42,7 +42,7 @@ public:
   virtual void close(std::uint16_t code, std::string reason) = 0;
 
   /// Of a call: has its client hear these samples at 24 kHz, after all that it is yet to hear.
-  virtual void play(std::shared_ptr<const std::vector<float>>) {}
+  virtual void play(const std::shared_ptr<const std::vector<float>>&) {}
 
   /// Of a call: drops what its client is yet to hear.
   virtual void stop_playing() {}
@@ -112,8 +112,9 @@ struct realtime_request {
   bool served = true; ///< false: a kind of session that there isn't, which the client is told over the connection
   openai_dialect spoken = openai_dialect::realtime;
   std::optional<std::string>
-      session{};     ///< JSON: what the session begins with, from the client's ephemeral key or its call
-  bool call = false; ///< its sound goes beside the frames
+      session{};         ///< JSON: what the session begins with, from the client's ephemeral key or its call
+  bool call = false;     ///< its sound goes beside the frames
+  std::string follows{}; ///< the call whose session it has a part in, instead of one of its own; net/ sees to that
 };
 
 /// How often a client may start sessions: settings `limits.starts_per_address` and `limits.starts_per_key`. Implemented by net/.

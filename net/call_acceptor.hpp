@@ -23,10 +23,17 @@ public:
   virtual void accept(protocol::call::offer offer, actors::connection_info info,
                       std::shared_ptr<admission::reservation> reservation, std::function<void(http_reply)> respond) = 0;
 
-  enum class end_answer : std::uint8_t { ended, unknown, forbidden };
+  enum class standing : std::uint8_t { owner, unknown, forbidden };
 
-  /// Ends a call, for who may.
-  virtual end_answer hang_up(const std::string& id, const actors::principal& who) = 0;
+  /// What a call is to this client. Its owner is the API key that it belongs to, and every admin.
+  virtual standing of(const std::string& id, const actors::principal& who) = 0;
+
+  /// Ends a call, if there is one.
+  virtual void hang_up(const std::string& id) = 0;
+
+  /// From now on a second connection hears and says what the client of the call does, apart from sound. The call may have ended.
+  virtual std::unique_ptr<actors::session_handle> follow(const std::string& id,
+                                                         std::shared_ptr<actors::client_link> link) = 0;
 
   /// No more calls begin. Before the last thread that runs them ends.
   virtual void stop() = 0;

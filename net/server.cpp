@@ -8,6 +8,8 @@
 #include "net/routes/routes.hpp"
 #include "net/tls.hpp"
 
+#include <boost/asio/ip/udp.hpp>
+
 #include <algorithm>
 #include <system_error>
 #include <thread>
@@ -26,6 +28,17 @@ api_keys keys_of(const std::filesystem::path& file) {
 
 ephemeral_keys secrets_of(const std::filesystem::path& file) {
   return file.empty() ? ephemeral_keys() : ephemeral_keys::load(file);
+}
+
+/// Why nobody can listen there. Calls do so while there are any.
+error_code refused_udp(asio::io_context& io, const std::string& address, std::uint16_t port) {
+  using asio::ip::udp;
+  const udp::endpoint where(asio::ip::make_address(address), port);
+  udp::socket socket(io);
+  error_code ec;
+  socket.open(where.protocol(), ec);
+  if (!ec) socket.bind(where, ec);
+  return ec;
 }
 
 } // namespace
@@ -118,7 +131,10 @@ public:
       log()->warn("API keys come to {} in plain text: tls.mode is off", host_);
     if (options.webrtc && options.openai != config::openai_door::off) {
       const auto udp = options.webrtc_port != 0 ? options.webrtc_port : port();
-      if (auto media = make_media_library({listener_->address(), udp}))
+      auto media = make_media_library({listener_->address(), udp});
+      if (const auto why = media ? refused_udp(io_, listener_->address(), udp) : error_code())
+        log()->error("calls over WebRTC are off: UDP port {}: {}", udp, why.message());
+      else if (media)
         shared_.calls = std::make_unique<calls>(io_, shared_, std::move(media));
     }
     listener_->run();

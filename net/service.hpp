@@ -51,6 +51,7 @@ struct service {
   /// Begins what a client was let in for. Its key may have been removed since then.
   std::unique_ptr<actors::session_handle> admit(actors::connection_info info,
                                                 std::shared_ptr<actors::client_link> link) {
+    if (info.realtime && !info.realtime->follows.empty()) return calls->follow(info.realtime->follows, std::move(link));
     const std::string key = info.key;
     auto handle = core.admit(std::move(info), std::move(link));
     close_if_removed(key);

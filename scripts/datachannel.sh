@@ -1,10 +1,10 @@
 # install_datachannel <venv> <cache>: builds libdatachannel, which carries calls over WebRTC, as a static library below <cache>/datachannel, once for each state of
-# scripts/requirements.webrtc.txt. Where that fails, CMake leaves WebRTC out; why is in <cache>/datachannel.log.
+# scripts/requirements.webrtc.txt, with scripts/datachannel.patch. Where that fails, CMake leaves WebRTC out; why is in <cache>/datachannel.log.
 install_datachannel() {
   local root list venv=$1 cache=$2 wanted work source sets
   root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
   list=$root/scripts/requirements.webrtc.txt
-  wanted=$(cat "$list" "${BASH_SOURCE[0]}" | sha256sum | cut -d' ' -f1)
+  wanted=$(cat "$list" "$root/scripts/datachannel.patch" "${BASH_SOURCE[0]}" | sha256sum | cut -d' ' -f1)
   [ "$(cat "$cache/datachannel/.stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
   work=$(mktemp -d "$cache/datachannel.XXXXXX")
   ( # not in the condition of an `if`, where errors would not end it
@@ -14,6 +14,7 @@ install_datachannel() {
     ls ./*.tar.gz
     tar -xzf ./*.tar.gz --strip-components=1
     source=vendor/libdatachannel
+    GIT_CEILING_DIRECTORIES=$work git -C "$source" apply <"$root/scripts/datachannel.patch" # no repository around it counts
     sets=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG" -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF
       -DNO_WEBSOCKET=ON -DNO_EXAMPLES=ON -DNO_TESTS=ON -DCMAKE_INSTALL_LIBDIR=lib "-DCMAKE_INSTALL_PREFIX=$work/made")
     if command -v ccache >/dev/null; then

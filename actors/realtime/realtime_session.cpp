@@ -92,8 +92,8 @@ void realtime_session::perform(protocol::openai::to_client& effect) {
   link_->send(std::make_shared<const std::string>(std::move(effect.frame)));
 }
 
-void realtime_session::perform(protocol::openai::play_sound& effect) {
-  link_->play(std::move(effect.sound));
+void realtime_session::perform(const protocol::openai::play_sound& effect) {
+  link_->play(effect.sound);
 }
 
 void realtime_session::perform(const protocol::openai::drop_sound&) {

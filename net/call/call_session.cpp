@@ -45,15 +45,13 @@ void call_session::run(protocol::call::offer offer, actors::connection_info info
     self->finish();
   });
   media_offer wanted{std::move(offer.sdp), std::move(offer.mid), offer.payload_type, source};
-  all_.begin(std::move(wanted), weak_from_this(), [self = shared_from_this()](std::shared_ptr<media_transport> made) {
+  all_.begin(std::move(wanted), weak_from_this(), [self = shared_from_this()](calls::transport_or made) {
     asio::post(self->strand_, [self, made = std::move(made)]() mutable {
-      if (!made || self->finished_) {
-        if (made) self->all_.end(std::move(made));
-        return self->finish();
-      }
-      self->transport_ = std::move(made);
+      if (!made) return self->finish(made.error());
+      if (self->finished_) return self->all_.end(std::move(*made));
+      self->transport_ = std::move(*made);
       self->player_->send_to(self->transport_);
-      self->look();
+      self->lost_ ? self->finish() : self->look();
     });
   });
 }
@@ -72,13 +70,35 @@ void call_session::hang_up() {
   cut();
 }
 
+void call_session::follow(std::shared_ptr<actors::client_link> link) {
+  asio::post(strand_, [self = weak_from_this(), link = std::move(link)] {
+    const auto live = self.lock();
+    if (!live || live->finished_) return link->close(1000, ended_words);
+    if (!live->held_.link->add_follower(link)) link->close(1013, "too many follow this call");
+  });
+}
+
+void call_session::unfollow(std::shared_ptr<actors::client_link> link) {
+  asio::post(strand_, [self = weak_from_this(), link = std::move(link)] {
+    if (const auto live = self.lock()) live->held_.link->remove_follower(link);
+  });
+}
+
+void call_session::take(std::string&& text, const std::shared_ptr<actors::client_link>& from) {
+  {
+    const std::lock_guard lock(incoming_);
+    if (!enqueue({std::move(text), false, {}, from})) return from->close(1013, "too many messages wait");
+  }
+  on_progress();
+}
+
 // ---- threads of the transport
 
 void call_session::on_answer(std::string sdp) {
   tell_answer(std::move(sdp));
 }
 
-void call_session::tell_answer(std::optional<std::string> sdp) {
+void call_session::tell_answer(tl::expected<std::string, no_answer> sdp) {
   answered tell;
   {
     const std::lock_guard lock(incoming_);
@@ -88,19 +108,29 @@ void call_session::tell_answer(std::optional<std::string> sdp) {
 }
 
 void call_session::on_progress() {
+  if (looks_.exchange(true)) return;
   asio::post(strand_, [self = weak_from_this()] {
-    if (const auto live = self.lock()) live->look();
+    const auto live = self.lock();
+    if (!live) return;
+    live->looks_ = false;
+    live->look();
   });
+}
+
+/// Under the lock. False: too much waits already.
+bool call_session::enqueue(message next) {
+  const auto bytes = next.text.size();
+  if (messages_.size() >= most_messages || message_bytes_ + bytes > most_message_bytes) return false;
+  if (!shared_.has_room(next.held, owner_, bytes)) return false;
+  message_bytes_ += bytes;
+  messages_.push_back(std::move(next));
+  return true;
 }
 
 void call_session::on_message(std::string&& text, bool binary) {
   {
     const std::lock_guard lock(incoming_);
-    message_bytes_ += text.size();
-    message next{std::move(text), binary, {}};
-    too_many_messages_ = too_many_messages_ || messages_.size() >= most_messages ||
-                         message_bytes_ > most_message_bytes || !shared_.has_room(next.held, owner_, next.text.size());
-    if (!too_many_messages_) messages_.push_back(std::move(next));
+    if (!too_many_messages_) too_many_messages_ = !enqueue({std::move(text), binary});
   }
   on_progress();
 }
@@ -119,7 +149,12 @@ void call_session::on_rtp(std::span<const std::byte> packet) {
 }
 
 void call_session::on_lost() {
-  cut();
+  asio::post(strand_, [self = weak_from_this()] {
+    const auto live = self.lock();
+    if (!live) return;
+    live->lost_ = true;
+    if (live->transport_) live->finish();
+  });
 }
 
 // ---- its strand
@@ -152,8 +187,10 @@ void call_session::pass_messages() {
       continue;
     }
     if (!base::utf8::valid(next.text)) return held_.link->close(1007, "the text is not UTF-8");
-    may_read_ = held_.link->spend(next.text.size(), std::move(next.held));
+    const auto bytes = next.text.size();
+    may_read_ = held_.link->spend(bytes, std::move(next.held));
     held_.handle->text(std::move(next.text));
+    if (next.from) next.from->taken(bytes);
   }
 }
 
@@ -192,12 +229,13 @@ void call_session::leave() {
   });
 }
 
-void call_session::finish() {
+void call_session::finish(no_answer why) {
   if (std::exchange(finished_, true)) return;
   deadline_.cancel();
-  tell_answer(std::nullopt);
+  tell_answer(tl::unexpected(why));
   if (player_) player_->send_to(nullptr);
   if (transport_) all_.end(std::move(transport_));
+  if (held_.link) held_.link->end_followers(ended_words);
   held_.let_go();
   all_.forget(id_);
 }

@@ -13,6 +13,9 @@
 #include "protocol/call/call_input.hpp"
 #include "protocol/call/call_request.hpp"
 
+#include <tl/expected.hpp>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -31,8 +34,10 @@ class calls;
 /// goes beside them. Runs on a strand of its own, except for sound and messages that come in, which threads of the transport pass to it.
 class call_session final : public connection, public media_listener, public std::enable_shared_from_this<call_session> {
 public:
-  /// What the client is told: the answer (SDP), or nothing if there will be none. Called once, by any thread.
-  using answered = std::function<void(std::optional<std::string>)>;
+  enum class no_answer : std::uint8_t { bad_offer, failed };
+
+  /// What the client is told: the answer (SDP), or why there is none. Called once, by any thread.
+  using answered = std::function<void(tl::expected<std::string, no_answer>)>;
 
   call_session(std::string id, const asio::any_io_executor& strand, connections::slot place,
                std::shared_ptr<admission::reservation> reservation, service& shared, calls& all);
@@ -49,8 +54,15 @@ public:
   /// Ends it as its client would.
   void hang_up();
 
+  static constexpr const char* ended_words = "the call has ended";
+
+  // ---- for who follows it (call_follower); by any thread
+  void follow(std::shared_ptr<actors::client_link> link);
+  void unfollow(std::shared_ptr<actors::client_link> link);
+  void take(std::string&& text, const std::shared_ptr<actors::client_link>& from);
+
   /// Ends it where its strand runs no more.
-  void abandon() { finish(); }
+  void abandon() { finish(no_answer::failed); }
 
   void on_answer(std::string sdp) override;
   void on_progress() override;
@@ -65,16 +77,18 @@ private:
   struct message {
     std::string text;
     bool binary = false;
-    std::optional<base::byte_budget::share> held; ///< of a large one
+    std::optional<base::byte_budget::share> held{}; ///< of a large one
+    std::shared_ptr<actors::client_link> from{};    ///< who follows; null = the client of the call
   };
 
-  void tell_answer(std::optional<std::string> sdp);
+  bool enqueue(message next);
+  void tell_answer(tl::expected<std::string, no_answer> sdp);
   void look();
   void pass_messages();
   void send_events();
   void leave();
   bool transport_connected() const;
-  void finish();
+  void finish(no_answer why = no_answer::failed);
 
   const std::string id_;
   std::string owner_; ///< in budgets
@@ -88,10 +102,12 @@ private:
   std::shared_ptr<media_transport> transport_;
   text_frame in_flight_; ///< is to be sent next
   bool has_channel_ = false;
+  bool lost_ = false;
   bool may_read_ = true;
   bool closing_ = false; ///< the session takes nothing more
   bool leaving_ = false; ///< its last events are on their way
   bool finished_ = false;
+  std::atomic<bool> looks_{false}; ///< `look` is about to be called
 
   std::mutex incoming_; ///< guards what follows
   answered tell_;

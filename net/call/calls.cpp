@@ -1,5 +1,6 @@
 #include "net/call/calls.hpp"
 
+#include "net/call/call_follower.hpp"
 #include "net/call/call_session.hpp"
 #include "net/guarded_strand.hpp"
 #include "net/logger.hpp"
@@ -11,6 +12,7 @@
 
 #include <exception>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 namespace parley::net {
@@ -44,8 +46,10 @@ void calls::accept(protocol::call::offer offer, actors::connection_info info,
     const std::lock_guard lock(mutex_);
     all_.emplace(id, entry{call, key});
   }
-  auto told = [respond, id](std::optional<std::string> answer) {
-    if (!answer) return respond(completion_error({400, "invalid_offer", "no call came about with this offer", "sdp"}));
+  auto told = [respond, id](tl::expected<std::string, call_session::no_answer> answer) {
+    if (!answer && answer.error() == call_session::no_answer::bad_offer)
+      return respond(completion_error({400, "invalid_offer", "no call comes about with this offer", "sdp"}));
+    if (!answer) return respond(server_busy("no call can begin now"));
     http_reply reply{201, std::move(*answer), "application/sdp"};
     reply.location = "/v1/realtime/calls/" + id;
     respond(std::move(reply));
@@ -78,27 +82,39 @@ void calls::later(std::function<void()> work) {
   });
 }
 
-calls::end_answer calls::hang_up(const std::string& id, const actors::principal& who) {
-  std::shared_ptr<call_session> call;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = all_.find(id);
-    if (found == all_.end()) return end_answer::unknown;
-    if (!who.sees_all && found->second.key != who.key) return end_answer::forbidden;
-    call = found->second.call;
-  }
-  call->hang_up();
-  return end_answer::ended;
+std::shared_ptr<call_session> calls::find(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(id);
+  return found == all_.end() ? nullptr : found->second.call;
 }
 
-void calls::begin(media_offer offer, std::weak_ptr<media_listener> listener,
-                  std::function<void(std::shared_ptr<media_transport>)> made) {
+calls::standing calls::of(const std::string& id, const actors::principal& who) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(id);
+  if (found == all_.end()) return standing::unknown;
+  return who.sees_all || found->second.key == who.key ? standing::owner : standing::forbidden;
+}
+
+void calls::hang_up(const std::string& id) {
+  if (const auto call = find(id)) call->hang_up();
+}
+
+std::unique_ptr<actors::session_handle> calls::follow(const std::string& id,
+                                                      std::shared_ptr<actors::client_link> link) {
+  return std::make_unique<call_follower>(find(id), std::move(link));
+}
+
+void calls::begin(media_offer offer, std::weak_ptr<media_listener> listener, std::function<void(transport_or)> made) {
   later([this, offer = std::move(offer), listener = std::move(listener), made = std::move(made)] {
-    std::shared_ptr<media_transport> transport;
+    transport_or transport;
     try {
       transport = media_->begin(offer, listener);
-    } catch (const std::exception& problem) {
+    } catch (const std::invalid_argument& problem) {
       log()->debug("an offer of a call was refused: {}", problem.what());
+      transport = tl::unexpected(call_session::no_answer::bad_offer);
+    } catch (const std::exception& problem) {
+      log()->error("a call cannot begin: {}", problem.what());
+      transport = tl::unexpected(call_session::no_answer::failed);
     }
     made(std::move(transport));
   });

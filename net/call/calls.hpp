@@ -3,12 +3,14 @@
 #include "actors/gateway_api.hpp"
 #include "net/access/admission.hpp"
 #include "net/call/call_player.hpp"
+#include "net/call/call_session.hpp"
 #include "net/call/media_transport.hpp"
 #include "net/call_acceptor.hpp"
 #include "net/routes/http_message.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <tl/expected.hpp>
 
 #include <functional>
 #include <map>
@@ -19,9 +21,6 @@
 
 namespace parley::net {
 
-struct service;
-class call_session;
-
 /// All calls of a server (`POST /v1/realtime/calls`). Thread-safe.
 class calls final : public call_acceptor {
 public:
@@ -31,7 +30,10 @@ public:
 
   void accept(protocol::call::offer offer, actors::connection_info info,
               std::shared_ptr<admission::reservation> reservation, std::function<void(http_reply)> respond) override;
-  end_answer hang_up(const std::string& id, const actors::principal& who) override;
+  standing of(const std::string& id, const actors::principal& who) override;
+  void hang_up(const std::string& id) override;
+  std::unique_ptr<actors::session_handle> follow(const std::string& id,
+                                                 std::shared_ptr<actors::client_link> link) override;
   void stop() override;
 
   /// Sessions that outlive the server still have it.
@@ -39,15 +41,18 @@ public:
 
   // ---- for its calls
 
-  /// Makes a transport on a thread that may take its time; null if that fails.
-  void begin(media_offer offer, std::weak_ptr<media_listener> listener,
-             std::function<void(std::shared_ptr<media_transport>)> made);
+  using transport_or = tl::expected<std::shared_ptr<media_transport>, call_session::no_answer>;
+
+  /// Makes a transport on a thread that may take its time.
+  void begin(media_offer offer, std::weak_ptr<media_listener> listener, std::function<void(transport_or)> made);
 
   /// The end of a transport, likewise.
   void end(std::shared_ptr<media_transport> transport);
   void forget(const std::string& id);
 
 private:
+  std::shared_ptr<call_session> find(const std::string& id);
+
   /// Has it done by the thread that may take its time; drops it when that has ended.
   void later(std::function<void()> work);
 

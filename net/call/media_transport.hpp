@@ -65,7 +65,8 @@ class media_library {
 public:
   virtual ~media_library() = default;
 
-  /// Begins a call, whose listener is told the answer soon. May take milliseconds. Throws std::exception if the offer is no good.
+  /// Begins a call, whose listener is told the answer soon. May take milliseconds. Throws std::invalid_argument if the offer is no
+  /// good, std::runtime_error if there can be no call now.
   virtual std::unique_ptr<media_transport> begin(const media_offer& offer, std::weak_ptr<media_listener> listener) = 0;
 };
 

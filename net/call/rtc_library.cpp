@@ -1,10 +1,11 @@
 #include "net/call/media_transport.hpp"
 #include "net/logger.hpp"
 
-#include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <rtc/rtc.hpp>
+#include <stdexcept>
 #include <utility>
 
 // Calls by libdatachannel: libjuice's ICE, all on one UDP port and one thread, OpenSSL's DTLS, libsrtp and usrsctp.
@@ -13,10 +14,11 @@ namespace {
 
 constexpr const char* channel_label = "oai-events";
 constexpr unsigned library_threads = 2;
+constexpr std::chrono::seconds most_cleanup{5};
 constexpr std::size_t least_mtu = 1'280; ///< of IPv6
 
-void pass_on(rtc::LogLevel level, const std::string& message) {
-  log()->log(level <= rtc::LogLevel::Warning ? spdlog::level::debug : spdlog::level::trace, "media: {}", message);
+void pass_on(rtc::LogLevel, const std::string& message) {
+  log()->debug("media: {}", message);
 }
 
 /// Runs what a listener does, for a library whose threads must not see exceptions.
@@ -140,7 +142,7 @@ public:
   explicit rtc_library(const media_options& options) {
     static std::once_flag once;
     std::call_once(once, [] {
-      rtc::InitLogger(rtc::LogLevel::Info, pass_on);
+      rtc::InitLogger(rtc::LogLevel::Warning, pass_on); // below it, whatever strangers send would be told
       rtc::SetThreadPoolSize(library_threads);
     });
     const bool everywhere = options.host.empty() || options.host == "0.0.0.0" || options.host == "::";
@@ -152,8 +154,17 @@ public:
     how_.forceMediaTransport = true;
   }
 
+  /// Ends the library's threads, once the last call of the process is gone.
+  ~rtc_library() override { rtc::Cleanup().wait_for(most_cleanup); }
+
   std::unique_ptr<media_transport> begin(const media_offer& offer, std::weak_ptr<media_listener> listener) override {
-    return std::make_unique<rtc_transport>(how_, offer, std::move(listener));
+    try {
+      return std::make_unique<rtc_transport>(how_, offer, std::move(listener));
+    } catch (const std::runtime_error&) {
+      throw;
+    } catch (const std::exception& problem) {
+      throw std::invalid_argument(problem.what());
+    }
   }
 
 private:

@@ -343,6 +343,18 @@ void http_session::refuse(error_code why) {
   write(unreadable(why), false);
 }
 
+/// Why this client may not follow that call.
+std::optional<http_reply> http_session::may_not_follow(const std::string& call, const credentials& from) {
+  const auto who = shared_.entrance.permissions_of(from).who;
+  if (!who) return completion_refusal(refusal::key);
+  switch (shared_.calls->of(call, *who)) {
+  case call_acceptor::standing::owner: return std::nullopt;
+  case call_acceptor::standing::unknown: return no_such_call();
+  case call_acceptor::standing::forbidden: return call_of_another();
+  }
+  return no_such_call();
+}
+
 void http_session::upgrade() {
   const auto& request = this->request();
   if (auto fault = upgrade_fault(request, buffer_.size() > 0)) return write(std::move(*fault), false);
@@ -354,15 +366,20 @@ void http_session::upgrade() {
     return write(realtime ? server_busy("the server is shutting down")
                           : error_reply(503, "service_unavailable", "the server is shutting down"),
                  false);
-  if (realtime) {
+  const auto from = credentials_of(request, subprotocols, client_);
+  const auto followed = realtime && shared_.calls ? query_value(query, "call_id") : std::nullopt;
+  if (followed) {
+    if (auto fault = may_not_follow(*followed, from)) return write(std::move(*fault), false);
+    realtime->follows = *followed;
+  } else if (realtime) {
     auto ready = shared_.core.ready();
     if (!ready.ready) return write(server_busy(std::move(ready.reason)), false);
     if (ready.wait_s > shared_.limits.slot_wait_s) return write(server_busy("all slots are taken"), false);
   }
   // Only Parley's own protocol resumes sessions. In the others a token means nothing, and excuses from no limit.
   auto token = realtime ? std::nullopt : query_value(query, "resume_token");
-  auto entry = let_in(credentials_of(request, subprotocols, client_),
-                      {.returning = token.has_value(), .realtime = true}, realtime ? completion_refusal : reply_to);
+  auto entry = let_in(from, {.returning = token.has_value() || followed, .realtime = true},
+                      realtime ? completion_refusal : reply_to);
   if (!entry) return;
   auto info = connection_of(std::move(entry->key));
   info.mode = query_value(query, "mode");

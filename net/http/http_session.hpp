@@ -67,6 +67,7 @@ private:
   void begin_call();
   void await_reply();
   void refuse(error_code why);
+  std::optional<http_reply> may_not_follow(const std::string& call, const credentials& from);
   void upgrade();
   void route();
   void deliver();

@@ -9,11 +9,11 @@ namespace {
 
 http_reply hang_up(call_acceptor& all, const http_request& request, const std::string& id) {
   if (!request.may.who) return completion_refusal(refusal::key);
-  using enum call_acceptor::end_answer;
-  switch (all.hang_up(id, *request.may.who)) {
-  case ended: return {200, "{}"};
-  case unknown: return completion_error({404, "call_not_found", "there is no such call", "call_id"});
-  case forbidden: return completion_error({403, "forbidden", "this is the call of another API key"});
+  using enum call_acceptor::standing;
+  switch (all.of(id, *request.may.who)) {
+  case owner: all.hang_up(id); return {200, "{}"};
+  case unknown: return no_such_call();
+  case forbidden: return call_of_another();
   }
   return {};
 }

@@ -57,6 +57,14 @@ http_reply server_busy(std::string why) {
   return reply;
 }
 
+http_reply no_such_call() {
+  return completion_error({404, "call_not_found", "there is no such call", "call_id"});
+}
+
+http_reply call_of_another() {
+  return completion_error({403, "forbidden", "this is the call of another API key"});
+}
+
 http_reply realtime_off() {
   return completion_error({404, "not_found", "this server does not speak OpenAI's Realtime and Live APIs"});
 }

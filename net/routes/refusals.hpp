@@ -27,6 +27,10 @@ http_reply completion_error(const protocol::openai_fault& fault);
 /// after the upgrade for a broken connection, and come back at once.
 http_reply server_busy(std::string why);
 
+/// For who asks for a call that is not there, or not theirs.
+http_reply no_such_call();
+http_reply call_of_another();
+
 /// For the same where `openai.realtime` is off.
 http_reply realtime_off();
 

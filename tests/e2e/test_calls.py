@@ -4,6 +4,7 @@ import fractions
 import hashlib
 import http.server as http_server
 import json
+import random
 import shutil
 import subprocess
 import threading
@@ -16,6 +17,7 @@ import av
 import numpy as np
 import openai
 import pytest
+import websockets
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError
 
@@ -23,7 +25,7 @@ from chromium import Browser, write_camera
 from conftest import ROOT
 from realtime import UNIT, http, say, write_wav
 
-OWNER = "k-71c2be90d4aa"
+OWNER, OTHER = "k-71c2be90d4aa", "k-2b90e1771c5f"
 FRAME = 960  # samples at 48 kHz: 20 ms
 WAIT_SECONDS = 60
 
@@ -51,6 +53,28 @@ class Microphone(MediaStreamTrack):
         frame.sample_rate, frame.pts, frame.time_base = 48000, self._sent, fractions.Fraction(1, 48000)
         self._sent += FRAME
         return frame
+
+
+class BadNetwork(asyncio.DatagramProtocol):
+    """Stands between one client and the server's port: loses a share of the packets, and lets others wait for up to so many seconds, which changes
+    their order."""
+
+    def __init__(self, port: int, loss: float, jitter: float):
+        self._random, self._loss, self._jitter, self._client = random.Random(7), loss, jitter, None
+        self._server = ("127.0.0.1", port)
+        self.lost = 0
+
+    def connection_made(self, transport):
+        self._transport = transport
+
+    def datagram_received(self, data, address):
+        if address != self._server:
+            self._client = address
+        to = self._client if address == self._server else self._server
+        if self._random.random() < self._loss:
+            self.lost += 1
+        elif to:
+            asyncio.get_running_loop().call_later(self._random.uniform(0, self._jitter), self._transport.sendto, data, to)
 
 
 class Call:
@@ -84,14 +108,19 @@ class Call:
         except MediaStreamError:
             pass
 
-    async def dial(self, server, key: str) -> str:
-        """Calls the server; returns where the call is."""
+    async def dial(self, server, key: str, network=None) -> str:
+        """Calls the server, through `network`: (loss, jitter), if given; returns where the call is."""
         await self.peer.setLocalDescription(await self.peer.createOffer())
         request = urllib.request.Request(server.http + "/v1/realtime/calls", self.peer.localDescription.sdp.encode(), method="POST",
                                          headers={"Authorization": f"Bearer {key}", "Content-Type": "application/sdp"})
         response = await asyncio.to_thread(urllib.request.urlopen, request)
         assert response.status == 201 and response.headers["Content-Type"] == "application/sdp"
-        await self.peer.setRemoteDescription(RTCSessionDescription(response.read().decode(), "answer"))
+        answer = response.read().decode()
+        if network:
+            port = answer.split(" typ host")[0].rsplit(" ", 1)[1]
+            transport, self.network = await asyncio.get_running_loop().create_datagram_endpoint(lambda: BadNetwork(int(port), *network), ("127.0.0.1", 0))
+            answer = answer.replace(f" {port} typ host", f" {transport.get_extra_info('sockname')[1]} typ host")
+        await self.peer.setRemoteDescription(RTCSessionDescription(answer, "answer"))
         return response.headers["Location"]
 
     def send(self, **event):
@@ -125,7 +154,7 @@ def loopback(monkeypatch):
 @pytest.fixture
 def nano_for(start_server, tmp_path):
     path = tmp_path / "keys"
-    path.write_text(f"shop {hashlib.sha256(OWNER.encode()).hexdigest()}\n")
+    path.write_text("".join(f"{name} {hashlib.sha256(key.encode()).hexdigest()}\n" for name, key in (("shop", OWNER), ("stall", OTHER))))
     return lambda *flags: start_server("--model", str(ROOT / "models/nano"), "--set", f"auth.keys_file={path}", "--set", "engine.seed=7", *flags)
 
 
@@ -176,15 +205,74 @@ def test_a_call(nano):
     asyncio.run(talk())
 
 
+def test_a_call_over_a_bad_network(nano):
+    """5 % of the packets are lost, and come up to 60 ms late, each way: a spoken question is understood, and the answer is heard."""
+
+    async def talk():
+        call = Call()
+        await call.dial(nano, await ephemeral_key(nano), network=(0.05, 0.06))
+        await call.until("session.created")
+        call.microphone.say(say("Hello, what is your name?"))
+        answer = await call.until("response.output_audio_transcript.done")
+        assert answer["transcript"] == "My name is Parley."
+        await call.until("output_audio_buffer.stopped")
+        assert call.loud_seconds() > 0.5, "the answer is heard"
+        assert call.network.lost > 10
+        await call.peer.close()
+
+    asyncio.run(talk())
+
+
+def test_a_server_follows_a_call(nano_for):
+    """By OpenAI's own package: from before media flow, it hears the call's events, speaks in its session, and ends with it."""
+    server = nano_for()
+
+    async def talk():
+        call = Call()
+        key = await ephemeral_key(server, instructions="Be brief.")
+        where = await call.dial(server, key)
+        for refused, status, which in ((OWNER, "404", "rtc_none"), (key, "401", where.rsplit("/", 1)[1]), (OTHER, "403", where.rsplit("/", 1)[1])):
+            with pytest.raises(websockets.InvalidStatus, match=status):
+                await websockets.connect(server.http.replace("http", "ws") + f"/v1/realtime?call_id={which}", additional_headers={"Authorization": f"Bearer {refused}"})
+        sdk = openai.AsyncOpenAI(api_key=OWNER, base_url=server.http + "/v1", websocket_base_url=server.http.replace("http", "ws") + "/v1", max_retries=0)
+        async with sdk.realtime.connect(call_id=where.rsplit("/", 1)[1]) as follower:
+            first = await follower.recv()
+            assert first.type == "session.created" and first.session.id == (await call.until("session.created"))["session"]["id"]
+            await follower.response.create(response={"instructions": "What is your name?", "output_modalities": ["audio"]})
+            said = await call.until("response.output_audio_transcript.done")
+            heard = [first]
+            async with asyncio.timeout(WAIT_SECONDS):
+                while heard[-1].type != "output_audio_buffer.stopped":
+                    heard.append(await follower.recv())
+            assert [each.transcript for each in heard if each.type == "response.output_audio_transcript.done"] == [said["transcript"]]
+            assert call.loud_seconds() > 0.5, "what the server asked for is heard in the call"
+            await sdk.realtime.calls.hangup(where.rsplit("/", 1)[1])
+            with pytest.raises(websockets.ConnectionClosedOK):
+                async with asyncio.timeout(WAIT_SECONDS):
+                    while True:
+                        await follower.recv_bytes()
+        await call.peer.close()
+
+    asyncio.run(talk())
+
+
 PAGE = """<!doctype html><meta charset="utf-8"><body data-mode="call"><script type="module">
-import { RealtimeAgent, RealtimeSession } from "./openai-realtime-agents.mjs";
+import { RealtimeAgent, RealtimeSession, tool } from "./openai-realtime-agents.mjs";
 window.events = [];
+window.asked = [];
+const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+const weather = tool({ name: "get_weather", description: "Weather in a city", parameters, execute: async ({ city }) => asked.push(city) && "sunny" });
 window.call = async (url, apiKey) => {
-  window.session = new RealtimeSession(new RealtimeAgent({ name: "Parley", instructions: "Be brief." }));
+  window.session = new RealtimeSession(new RealtimeAgent({ name: "Parley", instructions: "Be brief.", tools: [weather] }));
   session.on("transport_event", (event) => events.push(event));
   session.on("error", (error) => events.push({ type: "error", error: String(error?.error?.message ?? JSON.stringify(error)) }));
   await session.connect({ url, apiKey });
 };
+window.ask = (words, tool_choice) => {
+  session.transport.sendMessage(words, {}, { triggerResponse: false });
+  session.transport.requestResponse({ tool_choice });
+};
+window.count = (type) => events.filter((event) => event.type === type).length;
 window.said = () => events.filter((event) => event.type === "response.output_audio_transcript.done").map((event) => event.transcript);
 window.energy = async () => {
   const report = await session.transport.connectionState.peerConnection.getStats();
@@ -216,7 +304,7 @@ def elsewhere(tmp_path):
 
 
 def test_a_page_of_another_origin(nano_for, elsewhere, tmp_path):
-    """OpenAI's agents SDK in Chromium, with its default transport and an ephemeral key: a spoken question, an answer that is heard, the end."""
+    """OpenAI's agents SDK in Chromium, with its default transport and an ephemeral key: a spoken question, an answer that is heard, a function, an interruption, the end."""
     server = nano_for("--set", f"auth.allowed_origins={elsewhere}")
     sound = np.concatenate([np.zeros(5 * UNIT, np.float32), say("Hello, what is your name?"), np.zeros(60 * UNIT, np.float32)])
     write_wav(tmp_path / "microphone.wav", sound)
@@ -227,8 +315,19 @@ def test_a_page_of_another_origin(nano_for, elsewhere, tmp_path):
         page = browser.open(elsewhere + "/index.html")
         page.evaluate(f"call({json.dumps(server.http + '/v1/realtime/calls')}, {json.dumps(key)})")
         assert page.until("said().length && said()[0]") == "My name is Parley."
-        page.until("events.some((event) => event.type === 'output_audio_buffer.stopped')")
+        page.until("count('output_audio_buffer.stopped') === 1")
         assert page.evaluate("energy()") > 0.001, "the answer is heard"
+
+        page.evaluate("ask('What is the weather in Paris?', { type: 'function', name: 'get_weather' })")
+        page.until("asked.length === 1")
+        page.until("count('output_audio_buffer.stopped') === 2")
+        assert page.evaluate("said().length") == 2, "what the function said is told"
+
+        page.evaluate("ask('What is your name?', 'none')")
+        page.until("count('output_audio_buffer.started') === 3")
+        page.evaluate("session.interrupt()")
+        page.until("count('output_audio_buffer.cleared') === 1 && count('conversation.item.truncated') === 1")
+        assert page.evaluate("count('output_audio_buffer.stopped')") == 2, "it is not heard to its end"
         assert page.evaluate("events.filter((event) => event.type === 'error').map((event) => JSON.stringify(event.error))") == []
         assert page.evaluate("session.transport.callId").startswith("rtc_")
         page.evaluate("session.close()")

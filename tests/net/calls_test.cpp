@@ -2,8 +2,15 @@
 #include "tests/net/server_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <thread>
 
 // POST /v1/realtime/calls, up to where a call begins; tests/e2e has calls.
 using namespace parley::net;
@@ -40,6 +47,21 @@ const std::string offer =
     "a=fingerprint:sha-256 "
     "0F:74:31:25:CB:A2:13:EC:28:6F:6D:2C:61:FF:5D:C2:BC:B9:DB:3D:98:14:8D:1A:BB:EA:33:0C:A4:60:A8:8E\r\n"
     "a=setup:actpass\r\na=mid:0\r\na=sendrecv\r\na=rtcp-mux\r\na=rtpmap:111 opus/48000/2\r\n";
+
+std::size_t entries_of(const char* folder) {
+  const std::filesystem::directory_iterator entries(folder);
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+}
+
+/// The threads of the library end a moment after its last call.
+bool falls_to(const char* folder, std::size_t wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (entries_of(folder) > wanted) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 } // namespace
 
@@ -105,4 +127,46 @@ TEST_CASE("calls count among the sessions of their client") {
   CHECK(fixture.post("/v1/realtime/calls", offer, sdp).status == 201);
   CHECK(fixture.post("/v1/realtime/calls", offer, sdp).status == 429);
   fixture.start().stop(std::chrono::milliseconds(0)); // with calls that never came about
+}
+
+TEST_CASE("calls that were begun and dropped leave no thread, no descriptor and no place") {
+  if (!built_in) return;
+  {
+    call_fixture warm_up;
+    warm_up.post("/v1/realtime/calls", offer, sdp);
+  }
+  const auto threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd");
+  {
+    call_fixture fixture;
+    for (int i = 0; i < 20; ++i) {
+      const auto got = fixture.post("/v1/realtime/calls", offer, sdp);
+      REQUIRE(got.status == 201);
+      if (i % 2 == 0) CHECK(fixture.post(got.header("Location") + "/hangup", "").status == 200);
+    }
+    CHECK(fixture.comes_to(10));
+  }
+  CHECK(falls_to("/proc/self/task", threads));
+  CHECK(falls_to("/proc/self/fd", files));
+}
+
+TEST_CASE("where the port of calls is taken, a server starts without them") {
+  if (!built_in) return;
+  boost::asio::io_context io;
+  const boost::asio::ip::udp::socket other(io, {boost::asio::ip::make_address("127.0.0.1"), 0});
+  call_fixture fixture;
+  fixture.options.webrtc_port = other.local_endpoint().port();
+  CHECK(fixture.post("/v1/realtime/calls", offer, sdp).status == 501);
+}
+
+TEST_CASE("an offer that only the library can judge is refused as such, and one without a port is not") {
+  if (!built_in) return;
+  call_fixture fixture;
+  auto broken = offer;
+  broken.replace(broken.find("a=ice-ufrag:abcd"), 16, "a=ice-ufrag:");
+  CHECK(error_of(fixture.post("/v1/realtime/calls", broken, sdp))["code"] == "invalid_offer");
+  const boost::asio::ip::address here = boost::asio::ip::make_address("127.0.0.1");
+  boost::asio::io_context io;
+  const boost::asio::ip::udp::socket other(io, {here, fixture.start().port()});
+  CHECK(fixture.post("/v1/realtime/calls", offer, sdp).status == 503);
+  CHECK(fixture.empties());
 }
