@@ -17,6 +17,14 @@
 
 namespace parley::net {
 
+/// Section `tracing` of the settings.
+struct tracing_options {
+  std::string endpoint; ///< URL of a collector; empty = nothing is traced
+  double sample = 1;
+  std::filesystem::path headers_file;
+  std::string node; ///< name of this process, for humans
+};
+
 /// The server's options, fixed when it starts.
 struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
@@ -33,6 +41,7 @@ struct server_options {
   config::openai_door openai = config::openai_door::automatic;
   bool transcribes = false;                    ///< setting `openai.transcribe`
   std::filesystem::path ephemeral_secret_file; ///< empty = a secret of this process
+  tracing_options tracing;
   default_voice voice;
   std::string model = "default"; ///< id in GET /v1/models
 };

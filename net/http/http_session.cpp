@@ -207,6 +207,12 @@ actors::connection_info http_session::connection_of(std::string key) const {
   return info;
 }
 
+/// The trace that the request at hand belongs to; null = there is none.
+std::shared_ptr<const protocol::trace::scope> http_session::trace() {
+  if (!shared_.traces) return nullptr;
+  return shared_.traces->begin(join(request(), "traceparent"), join(request(), "tracestate"));
+}
+
 void http_session::admit_completion() {
   // Nobody may send a hundred megabytes before we know who it is.
   const auto& request = this->request();
@@ -276,7 +282,9 @@ void http_session::begin_completion(protocol::result<protocol::openai_request> r
   info.mode = "chat";
   info.dialect = "completions";
   info.transport = "http";
+  info.trace = trace();
   auto on = terms(may_go_on() && buffer_.size() == 0);
+  if (info.trace) on.traceparent = info.trace->traceparent();
   auto next = std::make_shared<completion_session>(
       std::move(stream_), peer_, leave(), std::make_shared<admission::reservation>(std::move(entry.reservation)),
       shared_, std::move(on));
@@ -333,6 +341,7 @@ void http_session::upgrade() {
   if (realtime) realtime->session = std::move(entry->session);
   info.starts = shared_.entrance.starts_of(info.group, info.key);
   info.realtime = std::move(realtime);
+  if (!info.resume_token) info.trace = trace(); // a session that exists keeps its own
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;
   auto next = std::make_shared<websocket_session>(std::move(stream_), leave(), reservation, shared_);

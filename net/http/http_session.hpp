@@ -54,6 +54,7 @@ private:
                                               http_reply (*refused)(refusal, std::string_view));
   void log_refused_page(const credentials& from);
   actors::connection_info connection_of(std::string key) const;
+  std::shared_ptr<const protocol::trace::scope> trace();
   void ask_for_body(void (http_session::*next)());
   void read_body();
   template<class Work>

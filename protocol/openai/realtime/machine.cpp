@@ -112,6 +112,10 @@ void machine::note_it(note::what about, std::string word) {
   notes_.emplace_back(note{about, std::move(word)});
 }
 
+void machine::note_moment(turn_moment::what about, std::int64_t ago_ms) {
+  notes_.emplace_back(turn_moment{about, milliseconds(ago_ms)});
+}
+
 /// Tells the statistics where answers come from, if that has changed.
 void machine::note_lane() {
   constexpr std::string_view names[] = {"manual", "turn", "duplex"};
@@ -141,7 +145,8 @@ std::optional<fault> machine::handle(session_update& event) {
   config_ = std::move(*next);
   note_lane();
   send_session("session.updated");
-  if (config_.turns.type == turn_detection::kind::none && input_.in_turn()) end_turn(input_.now_ms());
+  if (config_.turns.type == turn_detection::kind::none && input_.in_turn())
+    end_turn(input_.now_ms(), input_.silence_ms());
   return std::nullopt;
 }
 
@@ -186,7 +191,7 @@ void machine::listen() {
 
 void machine::on_edge(const speech::turn_edge& edge) {
   last_speech_ = now_;
-  edge.begins ? begin_turn(edge.at_ms) : end_turn(edge.at_ms);
+  edge.begins ? begin_turn(edge.at_ms) : end_turn(edge.at_ms, edge.silence_ms);
 }
 
 void machine::begin_turn(std::int64_t at_ms) {
@@ -205,7 +210,8 @@ void machine::begin_turn(std::int64_t at_ms) {
   cut(*answer, "turn_detected");
 }
 
-void machine::end_turn(std::int64_t at_ms) {
+void machine::end_turn(std::int64_t at_ms, int silence_ms) {
+  note_moment(turn_moment::what::speech_ended, input_.now_ms() - at_ms + silence_ms);
   out_.event("input_audio_buffer.speech_stopped", [&](auto& event) {
     event.integer("audio_end_ms", at_ms);
     event.text("item_id", turn_item_);
@@ -216,6 +222,7 @@ void machine::end_turn(std::int64_t at_ms) {
     answer none(out_, &items_, conversation_id_, default_response(config_));
     none.create();
     none.finish({answer_end::how::failed, "server_busy"}, {});
+    note_moment(turn_moment::what::answered);
   }
   answer_due_ = lane_now() == lane::turn && config_.turns.create_response;
 }
@@ -301,6 +308,7 @@ void machine::add_item(item one) {
 std::optional<fault> machine::handle(audio_commit&) {
   if (input_.uncommitted_ms() < least_commit_ms)
     return fault{"input_audio_buffer_commit_empty", buffer_too_small(input_.uncommitted_ms()), ""};
+  note_moment(turn_moment::what::speech_ended);
   commit();
   return std::nullopt;
 }

@@ -143,6 +143,7 @@ void machine::cut(running& which, const std::string& reason) {
   const answer_end how{answer_end::how::cancelled, reason};
   if (&which == active_.get() || &which == beside_.get()) return stop(which, how);
   which.said.finish(how, {});
+  if (which.said.in_conversation()) note_moment(turn_moment::what::answered);
   std::erase_if(waiting_, [&](const auto& each) { return each.get() == &which; });
 }
 
@@ -171,7 +172,7 @@ void machine::release_sound() {
 void machine::release_sound(running& now_said) {
   while (!now_said.held.empty() && (!now_said.paced || now_ >= now_said.due(terms_.lead))) {
     if (!now_said.plays_since) now_said.plays_since = now_;
-    now_said.said.sound(*now_said.held.front());
+    play(now_said, *now_said.held.front());
     now_said.held.pop_front();
   }
   if (!now_said.ends || !now_said.held.empty() || (now_said.paced && now_ < now_said.due(terms_.lead))) return;
@@ -180,12 +181,19 @@ void machine::release_sound(running& now_said) {
   finish(now_said, how, used);
 }
 
+void machine::play(running& which, std::span<const float> samples) {
+  const auto& said = which.said;
+  if (said.in_conversation() && said.request().audible && said.sound_ms() == 0) note_moment(turn_moment::what::sound);
+  which.said.sound(samples);
+}
+
 std::optional<time_point> machine::release_due() const {
   if (!is_active() || !active_->paced || (active_->held.empty() && !active_->ends)) return std::nullopt;
   return active_->due(terms_.lead);
 }
 
 void machine::finish(running& which, const answer_end& how, const usage& used) {
+  if (which.said.in_conversation() && which.said.sound_ms() == 0) note_moment(turn_moment::what::answered);
   which.said.finish(how, used);
   if (how.status == answer_end::how::failed) note_it(note::what::error, how.reason);
   if (which.is_duplex()) last_speech_ = now_;
@@ -332,8 +340,7 @@ void machine::on_duplex_output(const output_delta& said) {
     if (empty || (said.end_of_turn && words.empty())) return;
     // The model has heard enough, whatever the VAD thinks.
     if (input_.in_turn()) {
-      const auto ended = input_.now_ms();
-      end_turn(ended);
+      end_turn(input_.now_ms(), input_.silence_ms());
     }
     active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)),
                                         inner_.kind(), nullptr);
@@ -342,7 +349,7 @@ void machine::on_duplex_output(const output_delta& said) {
   }
   inner_.speaks(said.response_id);
   if (!words.empty()) active_->said.say(words);
-  if (sound) active_->said.sound(*sound);
+  if (sound) play(*active_, *sound);
   if (said.end_of_turn) return end_spoken(said);
   active_->used += said.chunk_usage.value_or(usage());
   const auto most = active_->said.request().max_output_tokens;
