@@ -7,6 +7,7 @@
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
 #include "net/access/peer.hpp"
+#include "net/call_acceptor.hpp"
 #include "net/channel/frame_buffer.hpp"
 #include "net/connections.hpp"
 #include "net/limits.hpp"
@@ -45,7 +46,8 @@ struct service {
   base::byte_budget waiting;  ///< small messages that no session has taken yet, and frames that no client has read
   base::log_throttle refused_pages{std::chrono::minutes(1)};
   base::log_throttle refusals{std::chrono::minutes(1), 20};
-  boost::asio::thread_pool body_readers{1};                ///< reads bodies that would block an I/O thread
+  boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
+  std::unique_ptr<call_acceptor> calls{};   ///< null = there is no WebRTC
   std::shared_ptr<const protocol::trace::tracer> traces{}; ///< null = nothing is traced
 
   /// Begins what a client was let in for. Its key may have been removed since then.

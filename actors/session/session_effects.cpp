@@ -93,6 +93,7 @@ void session::perform(const protocol::open_engine& effect) {
 }
 
 void session::perform(conversation::submit_unit& order) {
+  meter_.submitted(order);
   if (trace_) trace_->submitted(false, steady_now());
   lease_.order(std::move(order));
 }
@@ -102,6 +103,7 @@ void session::perform(const conversation::cut& order) {
 }
 
 void session::perform(conversation::submit_turn& order) {
+  meter_.submitted(order);
   if (trace_) trace_->submitted(true, steady_now());
   lease_.order(std::move(order));
 }
