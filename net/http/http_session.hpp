@@ -103,6 +103,7 @@ private:
   std::optional<base::byte_budget::share> received_; ///< of the completion being read
   std::chrono::steady_clock::time_point write_begun_;
   std::size_t written_ = 0; ///< bytes of the response written so far
+  std::string traceparent_; ///< for the answer to the request at hand
   std::shared_ptr<pending_reply> pending_;
   std::optional<access_control::entry> entry_; ///< for the completion or the call being read
   receive_deadline body_deadline_;             ///< of that completion
