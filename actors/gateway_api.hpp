@@ -4,6 +4,7 @@
 #include "actors/recording/recordings_api.hpp"
 #include "protocol/events.hpp"
 #include "protocol/guest/effects.hpp"
+#include "protocol/trace/context.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -172,8 +173,9 @@ struct connection_info {
   std::shared_ptr<start_limit> starts;      ///< null = no limit
   std::shared_ptr<usage_account> account;   ///< of its key; null = nobody counts
   std::shared_ptr<recording_tap> recording; ///< of an inner session: its connection's; null = it has one of its own
-  std::shared_ptr<void> reservation;        ///< counts the session for its client until it cannot resume
-  std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
+  std::shared_ptr<const protocol::trace::scope> trace; ///< that it belongs to; null = none
+  std::shared_ptr<void> reservation;                   ///< counts the session for its client until it cannot resume
+  std::chrono::steady_clock::time_point accepted;      ///< the clocks of docs/protocol.md section 8 start here
 };
 
 /// Whose budgets a connection uses: those of its key, or without keys of its address.

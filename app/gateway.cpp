@@ -24,6 +24,7 @@ int gateway(const service_flags& flags) {
   prepare_process();
   start_logging(settings);
   auto options = net::options_from(settings);
+  options.tracing.node = node_name(settings);
   options.model.clear(); // that of its workers
   if (!settings.voice.default_wav.empty()) options.voice = [voice = load_default_voice(settings, {})] { return voice; };
 

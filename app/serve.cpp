@@ -4,6 +4,7 @@
 #include "app/default_voice.hpp"
 #include "app/device_workers.hpp"
 #include "app/logging.hpp"
+#include "app/node_settings.hpp"
 #include "app/service.hpp"
 #include "inference/engine/device_names.hpp"
 #include "net/server.hpp"
@@ -57,6 +58,7 @@ int serve(const service_flags& flags) {
   const std::filesystem::path model = resolve_model(settings);
 
   auto options = net::options_from(settings);
+  options.tracing.node = node_name(settings);
   options.model = model.filename().string();
   options.voice = [voice = load_default_voice(settings, model)] { return voice; };
 

@@ -80,6 +80,10 @@ bool is_not_empty(const std::string& text) {
   return !text.empty();
 }
 
+bool is_http_url_or_empty(const std::string& text) {
+  return text.empty() || text.starts_with("http://") || text.starts_with("https://");
+}
+
 constexpr double day = 86400;
 constexpr double mebibyte = 1 << 20;
 
@@ -366,6 +370,15 @@ const std::array table{
     key{"log.engine_level", PARLEY_MEMBER(log.engine_level), "", 0, 0, is_level_or_empty,
         "trace, debug, info, warn, error or off"},
     key{"log.format", PARLEY_MEMBER(log.format), "text or json (one object per line)."},
+
+    key{"tracing.endpoint", PARLEY_MEMBER(tracing.endpoint),
+        "Where traces are sent (OpenTelemetry, OTLP/HTTP in JSON), such as http://localhost:4318/v1/traces. Empty = "
+        "nowhere.",
+        0, 0, is_http_url_or_empty, "an http:// or https:// URL"},
+    key{"tracing.sample", PARLEY_MEMBER(tracing.sample),
+        "The share of traces that are sent. Clients that send a traceparent decide for theirs.", 0, 1},
+    key{"tracing.headers_file", PARLEY_MEMBER(tracing.headers_file),
+        "File with headers for the collector, such as a key: NAME: VALUE, one per line."},
 };
 
 #undef PARLEY_MEMBER

@@ -192,6 +192,12 @@ struct settings {
     std::string engine_level;
     log_format format = log_format::text;
   } log;
+
+  struct {
+    std::string endpoint; ///< URL; empty = off
+    double sample = 1;
+    std::string headers_file;
+  } tracing;
 };
 
 } // namespace parley::config

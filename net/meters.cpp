@@ -23,6 +23,12 @@ meters::meters()
   refused_ = {&refused.Add({{"reason", "key"}}), &refused.Add({{"reason", "origin"}}),
               &refused.Add({{"reason", "sessions"}}), &refused.Add({{"reason", "rate"}}),
               &refused.Add({{"reason", "quota"}})};
+  auto& spans = prometheus::BuildCounter()
+                    .Name("parley_trace_spans_total")
+                    .Help("Spans of traces, by what became of them.")
+                    .Register(registry_);
+  span_results_ = {&spans.Add({{"result", "sent"}}), &spans.Add({{"result", "dropped"}}),
+                   &spans.Add({{"result", "failed"}})};
   prometheus::BuildGauge()
       .Name("parley_build_info")
       .Help("1; the labels tell the version.")
@@ -34,6 +40,9 @@ meters::meters()
 std::string meters::text(std::size_t connections) {
   connections_.Set(static_cast<double>(connections));
   outbox_.Set(static_cast<double>(outbox_bytes_->load(std::memory_order_relaxed)));
+  const std::array results{spans_->sent.load(), spans_->dropped.load(), spans_->failed.load()};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    span_results_[i]->Increment(static_cast<double>(results[i]) - span_results_[i]->Value());
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "net/trace/span_counts.hpp"
+
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
 #include <prometheus/gauge.h>
@@ -26,6 +28,9 @@ public:
   /// Bytes waiting in all outboxes. Shared, because links may outlive the server.
   std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes() const { return outbox_bytes_; }
 
+  /// What becomes of spans. Shared for the same reason.
+  std::shared_ptr<span_counts> spans() const { return spans_; }
+
   /// Everything in Prometheus's text format.
   std::string text(std::size_t connections);
 
@@ -35,7 +40,9 @@ private:
   prometheus::Gauge& connections_;
   prometheus::Gauge& outbox_;
   std::array<prometheus::Counter*, 5> refused_;
+  std::array<prometheus::Counter*, 3> span_results_;
   std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes_ = std::make_shared<std::atomic<std::int64_t>>(0);
+  std::shared_ptr<span_counts> spans_ = std::make_shared<span_counts>();
 };
 
 } // namespace parley::net

@@ -2,15 +2,18 @@
 
 #include "net/call/calls.hpp"
 #include "net/descriptors.hpp"
+#include "net/host_name.hpp"
 #include "net/io_thread.hpp"
 #include "net/listener.hpp"
 #include "net/logger.hpp"
 #include "net/routes/routes.hpp"
 #include "net/tls.hpp"
+#include "net/trace/span_exporter.hpp"
 
 #include <boost/asio/ip/udp.hpp>
 
 #include <algorithm>
+#include <openssl/rand.h>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -39,6 +42,31 @@ error_code refused_udp(asio::io_context& io, const std::string& address, std::ui
   socket.open(where.protocol(), ec);
   if (!ec) socket.bind(where, ec);
   return ec;
+}
+
+/// After everything else has ended.
+constexpr std::chrono::milliseconds last_spans_within{2000};
+
+std::uint64_t random_bits() {
+  std::uint64_t bits = 0;
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(&bits), sizeof bits) != 1)
+    throw std::runtime_error("no random numbers");
+  return bits;
+}
+
+std::shared_ptr<span_exporter> exporter_of(const tracing_options& options, std::shared_ptr<span_counts> counts) {
+  if (options.endpoint.empty()) return nullptr;
+  export_options with;
+  with.to = read_collector(options.endpoint);
+  with.headers = read_headers(options.headers_file);
+  const auto host = read_host(with.to.host);
+  const bool is_here = host && host->is_loopback();
+  if (!with.headers.empty() && !with.to.tls && !is_here)
+    log()->warn("the headers of tracing.headers_file go to {} in plain text", with.to.authority);
+  with.from.version = PARLEY_VERSION;
+  with.from.attributes = {{"service.name", "parley"}, {"service.version", PARLEY_VERSION}};
+  if (!options.node.empty()) with.from.attributes.push_back({"service.instance.id", options.node});
+  return std::make_shared<span_exporter>(std::move(with), std::move(counts));
 }
 
 } // namespace
@@ -87,6 +115,8 @@ server_options options_from(const config::settings& settings) {
   options.openai = settings.openai.realtime;
   options.transcribes = settings.openai.transcribe == config::transcription::chat;
   options.ephemeral_secret_file = settings.auth.ephemeral_secret_file;
+  options.tracing = {settings.tracing.endpoint, settings.tracing.sample, settings.tracing.headers_file,
+                     settings.nodes.name};
   options.webrtc = settings.webrtc.enabled;
   options.webrtc_port = static_cast<std::uint16_t>(settings.webrtc.port);
   return options;
@@ -113,7 +143,10 @@ public:
                 {options.limits.received_bytes, options.limits.received_bytes_per_client},
                 {options.limits.answer_bytes, options.limits.answer_bytes_per_client},
                 {options.limits.waiting_bytes, options.limits.waiting_bytes_per_client}},
+        headers_file_(options.tracing.headers_file), spans_(exporter_of(options.tracing, shared_.counted.spans())),
         io_(std::max(options.threads, 1)) {
+    if (spans_)
+      shared_.traces = std::make_shared<const protocol::trace::tracer>(options.tracing.sample, random_bits, spans_);
     shared_.routes = make_routes(
         {core, std::move(options.voice), std::move(options.model), shared_.counted,
          [this] { return shared_.all.count(); },
@@ -142,12 +175,17 @@ public:
       threads_.emplace_back([this] { run_guarded(io_, "a connection"); });
   }
 
-  ~impl() { stop(std::chrono::milliseconds(0)); }
+  ~impl() {
+    stop(std::chrono::milliseconds(0));
+    if (spans_) spans_->finish(last_spans_within);
+  }
 
   std::function<void()> read_again() {
     auto keys = std::make_shared<const api_keys>(keys_of(keys_file_));
     auto tls = make_tls(tls_, host_, names_);
-    return [this, keys = std::move(keys), tls = std::move(tls)] {
+    auto headers = spans_ ? read_headers(headers_file_) : header_list();
+    return [this, keys = std::move(keys), tls = std::move(tls), headers = std::move(headers)] {
+      if (spans_) spans_->replace_headers(headers);
       if (tls) {
         shared_.tls.set(tls);
         log()->info("the certificate was read again");
@@ -196,6 +234,8 @@ private:
   const tls_options tls_;
   const std::filesystem::path keys_file_;
   service shared_;
+  const std::filesystem::path headers_file_;
+  const std::shared_ptr<span_exporter> spans_; ///< null = nothing is traced
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
   std::shared_ptr<listener> listener_;

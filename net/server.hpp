@@ -17,6 +17,14 @@
 
 namespace parley::net {
 
+/// Section `tracing` of the settings.
+struct tracing_options {
+  std::string endpoint; ///< URL of a collector; empty = nothing is traced
+  double sample = 1;
+  std::filesystem::path headers_file;
+  std::string node; ///< name of this process, for humans
+};
+
 /// The server's options, fixed when it starts.
 struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
@@ -35,6 +43,7 @@ struct server_options {
   std::filesystem::path ephemeral_secret_file; ///< empty = a secret of this process
   bool webrtc = true;                          ///< calls, if the program was built with them
   std::uint16_t webrtc_port = 0;               ///< UDP; 0 = the number of the port above
+  tracing_options tracing;
   default_voice voice;
   std::string model = "default"; ///< id in GET /v1/models
 };

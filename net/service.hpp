@@ -13,6 +13,7 @@
 #include "net/limits.hpp"
 #include "net/meters.hpp"
 #include "net/routes/router.hpp"
+#include "protocol/trace/context.hpp"
 
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -45,8 +46,9 @@ struct service {
   base::byte_budget waiting;  ///< small messages that no session has taken yet, and frames that no client has read
   base::log_throttle refused_pages{std::chrono::minutes(1)};
   base::log_throttle refusals{std::chrono::minutes(1), 20};
-  boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
-  std::unique_ptr<call_acceptor> calls{};   ///< null = there is no WebRTC
+  boost::asio::thread_pool body_readers{1};                ///< reads bodies that would block an I/O thread
+  std::unique_ptr<call_acceptor> calls{};                  ///< null = there is no WebRTC
+  std::shared_ptr<const protocol::trace::tracer> traces{}; ///< null = nothing is traced
 
   /// Begins what a client was let in for. Its key may have been removed since then.
   std::unique_ptr<actors::session_handle> admit(actors::connection_info info,

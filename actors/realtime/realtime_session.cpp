@@ -4,6 +4,7 @@
 #include "actors/frame_handle.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/logger.hpp"
+#include "actors/secure_random.hpp"
 #include "actors/unix_time.hpp"
 
 #include <algorithm>
@@ -34,6 +35,10 @@ realtime_session::realtime_session(caf::actor_config& config, realtime_registry&
     : realtime_actor::base(config), clock_(clock), counted_(counted), dialect_(name_of_dialect(connection)),
       open_(std::move(open)), recordings_(recordings), connection_(std::move(connection)), link_(std::move(link)),
       machine_(std::move(machine)), entry_(registry.add(realtime_actor(this), connection_.key)) {
+  if (connection_.trace && connection_.trace->to) {
+    protocol::trace::span_writer out(connection_.trace, secure_random, {steady_now(), unix_ns()});
+    trace_ = std::make_unique<protocol::trace::connection_trace>(std::move(out), connection_.accepted);
+  }
   const log_session about(machine_->id());
   log()->debug("connected from {}{}{}, speaks a dialect of OpenAI's", connection_.remote,
                connection_.key.empty() ? "" : " with key ", connection_.key);
@@ -70,6 +75,8 @@ realtime_session::behavior_type realtime_session::make_behavior() {
 void realtime_session::on_exit() {
   if (!link_closed_ && link_) link_->close(1011, "internal error");
   drop_session();
+  if (trace_) trace_->end(machine_->id(), dialect_, connection_.key, steady_now());
+  trace_.reset();
   end_recording("client_closed");
   if (counted_as_ != nullptr) counted_as_->Decrement();
   if (transcription_) caf::anon_send(transcription_, transcripts_unwanted{});
@@ -114,6 +121,7 @@ void realtime_session::perform(protocol::guest::open_session& effect) {
   info.key = connection_.key;
   info.account = connection_.account;
   info.dialect = dialect_;
+  if (connection_.trace) info.trace = protocol::trace::inside(*connection_.trace, secure_random);
   info.accepted = steady_now();
   if (recordings_) record(effect.kind);
   info.recording = connection_.recording;
@@ -136,12 +144,17 @@ void realtime_session::perform(protocol::guest::to_session& effect) {
 
 void realtime_session::perform(const protocol::openai::note& effect) {
   using what = protocol::openai::note::what;
+  if (trace_) trace_->on(effect, steady_now());
   auto& counted = counted_.realtime();
   if (effect.about == what::error) return counted.failed(dialect_, effect.word);
   if (effect.about != what::lane) return counted.happened(dialect_, effect.about);
   if (counted_as_ != nullptr) counted_as_->Decrement();
   counted_as_ = &counted.connections(dialect_, effect.word);
   counted_as_->Increment();
+}
+
+void realtime_session::perform(const protocol::openai::turn_moment& effect) {
+  if (trace_) trace_->on(effect, steady_now());
 }
 
 void realtime_session::perform(protocol::guest::turn_to_session& effect) {

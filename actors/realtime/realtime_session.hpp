@@ -8,6 +8,7 @@
 #include "actors/recording/recorder_feed.hpp"
 #include "actors/transcription/transcription.hpp"
 #include "protocol/openai/shared/adapter.hpp"
+#include "protocol/trace/connection_trace.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,7 @@ private:
   void perform(const protocol::guest::drop_session& effect);
   void perform(protocol::openai::transcribe& effect);
   void perform(const protocol::openai::note& effect);
+  void perform(const protocol::openai::turn_moment& effect);
   void drop_session();
   void record(protocol::mode kind);
   void end_recording(const std::string& reason);
@@ -62,6 +64,7 @@ private:
   std::unique_ptr<guest_handle> inner_;
   std::shared_ptr<const protocol::guest::deferred_turn> turn_; ///< that the inner session gets, as long as it is wanted
   transcription_actor transcription_;                          ///< null until something is to be written down
+  std::unique_ptr<protocol::trace::connection_trace> trace_;   ///< null = it is not traced
   deadline_timer deadline_timer_;
   bool link_closed_ = false;
 };

@@ -38,6 +38,24 @@ std::int64_t tokens_of(const protocol::usage& used) {
 /// The reason for a session that was ended from outside.
 constexpr std::string_view cut_off = "cut off";
 
+/// The facts of the session's lines in the log, but for who its client is and where its trace.
+std::vector<protocol::trace::attribute> attributes_of(const log_facts& facts) {
+  std::vector<protocol::trace::attribute> out;
+  for (const auto& [name, value, is_text] : facts.all()) {
+    if (name == "remote" || name == "trace") continue;
+    const bool whole = value.find('.') == std::string::npos;
+    auto& added = out.emplace_back();
+    added.key = "parley." + std::string(name);
+    if (is_text)
+      added.value = value;
+    else if (whole)
+      added.value = std::int64_t{std::stoll(value)};
+    else
+      added.value = std::stod(value);
+  }
+  return out;
+}
+
 std::string_view words_for(protocol::error_code code) {
   switch (code) {
   case protocol::error_code::queue_full: return "too many clients are waiting";
@@ -77,6 +95,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
   const log_session about(current_id_);
   log()->debug("connected from {}{}{}", connection_.remote, connection_.key.empty() ? "" : " with key ",
                connection_.key);
+  begin_trace();
   auto first = begin(unique);
   if (recording_id) begin_recording(*recording_id);
   // Here, not when a scheduler thread runs the actor: clients queue in the order in which they are admitted.
@@ -166,6 +185,7 @@ void session::begin_recording(const std::string& id) {
 void session::on_exit() {
   charge(steady_now());
   if (!handed_over_) log_end();
+  end_trace();
   durable_.reset();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
   lease_.leave();
@@ -206,6 +226,7 @@ void session::describe(log_facts& facts) const {
   facts.text("mode", std::string(name_of(machine_->kind())));
   facts.text("dialect", std::string(connection_.dialect.empty() ? word_for(machine_->spoken()) : connection_.dialect));
   facts.text("transport", std::string(connection_.transport));
+  if (connection_.trace) facts.text("trace", protocol::trace::hex(connection_.trace->trace));
   if (const auto worker = meter_.so_far().worker) facts.number("worker", static_cast<std::int64_t>(worker));
 }
 
@@ -244,21 +265,48 @@ void session::spend(protocol::time_point now) {
     carry_out(machine_->on_quota_low(*left, now));
 }
 
-void session::log_end() {
-  const log_session about(machine_->id());
-  // The actor may be ended from outside before the machine has ended.
-  const auto reason = machine_->closed_reason().empty() ? std::string(cut_off) : machine_->closed_reason();
-  const auto used = machine_->total();
+/// What it came to.
+void session::sum_up(log_facts& facts) const {
   const auto& did = meter_.so_far();
-  log_facts facts;
   describe(facts);
-  facts.text("reason", reason);
+  facts.text("reason", end_reason());
   facts.number("units", did.answered);
   facts.number("late_units", did.late);
   facts.seconds("heard", static_cast<double>(did.heard) / 16'000);
   facts.seconds("spoken", static_cast<double>(did.spoken) / 24'000);
   facts.number("moves", did.moves);
-  log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", reason,
+}
+
+/// The actor may be ended from outside before the machine has ended.
+std::string session::end_reason() const {
+  return machine_->closed_reason().empty() ? std::string(cut_off) : machine_->closed_reason();
+}
+
+void session::begin_trace() {
+  using namespace protocol::trace;
+  if (!connection_.trace || !connection_.trace->to) return;
+  span_writer out(connection_.trace, secure_random, {steady_now(), unix_ns()});
+  trace_ = std::make_unique<session_trace>(std::move(out), connection_.accepted);
+}
+
+void session::end_trace() {
+  if (!trace_) return;
+  log_facts facts;
+  sum_up(facts);
+  const auto how = machine_->ended_as();
+  std::string_view error;
+  if (how == protocol::session_end::backend_error || how == protocol::session_end::error) error = word_of(how);
+  if (machine_->state() != protocol::session_state::closed && !handed_over_) error = "cut_off";
+  trace_->end(machine_->id(), machine_->kind(), machine_->total(), attributes_of(facts), error, steady_now());
+  trace_.reset();
+}
+
+void session::log_end() {
+  const log_session about(machine_->id());
+  const auto used = machine_->total();
+  log_facts facts;
+  sum_up(facts);
+  log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", end_reason(),
               std::chrono::duration<double>(steady_now() - connection_.accepted).count(),
               used.input_text + used.input_audio + used.input_vision, used.output_text + used.output_audio);
   shared_.counted.ended(machine_->kind(), machine_->ended_as(), connection_.key, used);
@@ -366,7 +414,21 @@ void session::take_engine_event(conversation::event&& event) {
     return carry_out(std::move(effects));
   }
   if (durable_) keep(logged::engine_word{event}, now);
+  if (trace_) trace_->heard(event, now);
   carry_out(machine_->on_engine(std::move(event), now));
+}
+
+void session::trace_lease(lease_event word, protocol::time_point now) {
+  const auto worker = static_cast<std::int64_t>(meter_.so_far().worker);
+  switch (word) {
+  case lease_event::none:
+  case lease_event::given_up:
+  case lease_event::closed: return;
+  case lease_event::granted: return trace_->granted(shared_.workers ? shared_.workers->model() : "", now);
+  case lease_event::refused: return trace_->refused(now);
+  case lease_event::worker_lost: return trace_->worker_lost(worker, now);
+  case lease_event::restored: return trace_->restored(worker, now);
+  }
 }
 
 /// If the client connected before a model was loaded, these were unknown then. A running session keeps those with which
@@ -380,6 +442,7 @@ void session::learn_abilities() {
 void session::forward(lease_event word, protocol::error_code why) {
   const auto now = steady_now();
   keep(word, now);
+  if (trace_) trace_lease(word, now);
   switch (word) {
   case lease_event::none: return;
   case lease_event::granted: learn_abilities(); return carry_out(machine_->on_granted(now));
@@ -420,7 +483,10 @@ void session::rearm() {
     }
   }
   deadline_timer_.arm(this, due, shared_.clock);
-  if (machine_->state() == protocol::session_state::closed) durable_.reset();
+  if (machine_->state() == protocol::session_state::closed) {
+    durable_.reset();
+    end_trace();
+  }
   if (recording_ && !connection_.recording && machine_->state() == protocol::session_state::closed) {
     recording_->became(name_of(machine_->kind()));
     recording_->end(machine_->closed_reason());

@@ -16,6 +16,7 @@
 #include "base/byte_budget.hpp"
 #include "protocol/session/sent_events.hpp"
 #include "protocol/session/session_machine.hpp"
+#include "protocol/trace/session_trace.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -85,6 +86,11 @@ private:
   void log_begin() const;
   void log_end();
   void describe(log_facts& facts) const;
+  void sum_up(log_facts& facts) const;
+  std::string end_reason() const;
+  void begin_trace();
+  void trace_lease(lease_event word, protocol::time_point now);
+  void end_trace();
   protocol::effects begin(bool unique_id);
   void begin_charging();
   void was_charged();
@@ -149,7 +155,8 @@ private:
   transcription_actor transcription_;                 ///< null until something is to be written down
   std::optional<protocol::time_point> charged_until_; ///< of a conversation whose key is counted
   std::int64_t charged_tokens_ = 0;
-  protocol::effects pending_; ///< that `carry_out` adds while it is at work
+  std::unique_ptr<protocol::trace::session_trace> trace_; ///< null = it is not traced, or its trace is complete
+  protocol::effects pending_;                             ///< that `carry_out` adds while it is at work
   bool carrying_out_ = false;
   bool link_closed_ = false;
   bool client_gone_ = false;

@@ -27,6 +27,7 @@ std::optional<protocol::server_event> without_secret(const protocol::server_even
 
 void session::perform(protocol::send& effect) {
   meter_.sent(effect.event, machine_->kind());
+  if (trace_) trace_->sent(effect.event, machine_->kind(), steady_now());
   if (std::holds_alternative<protocol::session_created>(effect.event)) {
     log_begin();
     begin_charging();
@@ -67,6 +68,7 @@ void session::perform(const protocol::close_link& effect) {
 }
 
 void session::perform(const protocol::enqueue& effect) {
+  if (trace_) trace_->enqueued(steady_now());
   forward(lease_.ask(effect.kind, effect.at_head, active()));
 }
 
@@ -86,11 +88,13 @@ void session::perform(const protocol::release_worker&) {
 
 void session::perform(const protocol::open_engine& effect) {
   init_held_.reset();
+  if (trace_) trace_->opens(steady_now());
   lease_.open(effect);
 }
 
 void session::perform(conversation::submit_unit& order) {
   meter_.submitted(order);
+  if (trace_) trace_->submitted(false, steady_now());
   lease_.order(std::move(order));
 }
 
@@ -100,6 +104,7 @@ void session::perform(const conversation::cut& order) {
 
 void session::perform(conversation::submit_turn& order) {
   meter_.submitted(order);
+  if (trace_) trace_->submitted(true, steady_now());
   lease_.order(std::move(order));
 }
 

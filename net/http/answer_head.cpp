@@ -24,8 +24,9 @@ void add_cors(http::response_header<>& head, const http_reply& reply, const answ
   head.set(http::field::access_control_allow_origin, terms.page);
   head.set(http::field::vary, "Origin");
   if (reply.status != 204 || reply.allow.empty()) {
-    head.set(http::field::access_control_expose_headers,
-             reply.location.empty() ? "Retry-After" : "Location, Retry-After");
+    std::string readable = reply.location.empty() ? "Retry-After" : "Location, Retry-After";
+    if (!terms.traceparent.empty()) readable += ", traceparent";
+    head.set(http::field::access_control_expose_headers, readable);
     return;
   }
   head.set(http::field::access_control_allow_methods, reply.allow);
@@ -64,6 +65,7 @@ http::response_header<> head_of(const http_reply& reply, const answer_terms& ter
   if (reply.status == 401) head.set(http::field::www_authenticate, "Bearer");
   if ((reply.status == 429 || reply.status == 503) && head.count(http::field::retry_after) == 0)
     head.set(http::field::retry_after, std::to_string(reply.retry_after_s));
+  if (!terms.traceparent.empty()) head.set("traceparent", terms.traceparent);
   if (!terms.page.empty()) add_cors(head, reply, terms);
   add_connection(head, reply.status, terms);
   if (length) {

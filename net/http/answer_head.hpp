@@ -16,6 +16,7 @@ struct answer_terms {
   bool keep_alive = false;     ///< the connection goes on after the answer
   std::string page{};          ///< Origin of a page elsewhere that may read the answer; empty = none
   std::string asked_headers{}; ///< Access-Control-Request-Headers of its preflight
+  std::string traceparent{};   ///< of the trace that the request belongs to; empty = none
 };
 
 /// `length`: of the body; none = the answer is a stream of events of unknown length, in chunks, or for HTTP/1.0 up to the

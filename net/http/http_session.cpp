@@ -210,6 +210,14 @@ actors::connection_info http_session::connection_of(std::string key) const {
   return info;
 }
 
+/// The trace that the request at hand belongs to, which its answer names; null = there is none.
+std::shared_ptr<const protocol::trace::scope> http_session::trace() {
+  if (!shared_.traces) return nullptr;
+  auto found = shared_.traces->begin(join(request(), "traceparent"), join(request(), "tracestate"));
+  traceparent_ = found->traceparent();
+  return found;
+}
+
 void http_session::admit_completion() {
   // Nobody may send a hundred megabytes before we know who it is.
   const auto& request = this->request();
@@ -279,6 +287,7 @@ void http_session::begin_completion(protocol::result<protocol::openai_request> r
   info.mode = "chat";
   info.dialect = "completions";
   info.transport = "http";
+  info.trace = trace();
   auto on = terms(may_go_on() && buffer_.size() == 0);
   auto next = std::make_shared<completion_session>(
       std::move(stream_), peer_, leave(), std::make_shared<admission::reservation>(std::move(entry.reservation)),
@@ -330,6 +339,7 @@ void http_session::begin_call() {
   info.starts = shared_.entrance.starts_of(info.group, info.key);
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry.reservation));
   info.reservation = reservation;
+  info.trace = trace();
   await_reply();
   shared_.calls->accept(std::move(asked->what), std::move(info), reservation,
                         [to = pending_](http_reply reply) { to->give(std::move(reply)); });
@@ -394,6 +404,7 @@ void http_session::upgrade() {
   if (realtime) realtime->session = std::move(entry->session);
   info.starts = shared_.entrance.starts_of(info.group, info.key);
   info.realtime = std::move(realtime);
+  if (!info.resume_token) info.trace = trace(); // a session that exists keeps its own
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;
   auto next = std::make_shared<websocket_session>(std::move(stream_), leave(), reservation, shared_);
@@ -455,6 +466,7 @@ void http_session::on_reply(http_reply reply) {
 answer_terms http_session::terms(bool keep_alive) {
   const auto& request = this->request();
   answer_terms out{request.version() < 11, keep_alive};
+  out.traceparent = std::exchange(traceparent_, {});
   const auto origin = header(request, http::field::origin);
   if (origin.empty() || !is_for_pages(split_target(request.target()).path)) return out;
   const std::string subprotocols;

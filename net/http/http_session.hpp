@@ -54,6 +54,7 @@ private:
                                               http_reply (*refused)(refusal, std::string_view));
   void log_refused_page(const credentials& from);
   actors::connection_info connection_of(std::string key) const;
+  std::shared_ptr<const protocol::trace::scope> trace();
   void ask_for_body(void (http_session::*next)());
   void read_body();
   template<class Work>
@@ -103,6 +104,7 @@ private:
   std::optional<base::byte_budget::share> received_; ///< of the completion being read
   std::chrono::steady_clock::time_point write_begun_;
   std::size_t written_ = 0; ///< bytes of the response written so far
+  std::string traceparent_; ///< for the answer to the request at hand
   std::shared_ptr<pending_reply> pending_;
   std::optional<access_control::entry> entry_; ///< for the completion or the call being read
   receive_deadline body_deadline_;             ///< of that completion

@@ -34,7 +34,8 @@ void websocket_session::run(const http::request<http::string_body>& upgrade, act
   ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
   ws_.on_control([this](websocket::frame_type kind) { on_control(kind); });
   ws_.plain().expires_after(shared_.limits.handshake);
-  ws_.async_accept(upgrade, subprotocol,
+  const auto traceparent = info.trace ? info.trace->traceparent() : std::string();
+  ws_.async_accept(upgrade, subprotocol, traceparent,
                    [self = shared_from_this(), info = std::move(info), undecided](error_code ec) mutable {
                      self->on_accept(ec, std::move(info), undecided);
                    });

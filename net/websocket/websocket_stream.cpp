@@ -53,11 +53,13 @@ void websocket_stream::on_control(std::function<void(websocket::frame_type)> cal
 }
 
 void websocket_stream::async_accept(const http::request<http::string_body>& upgrade,
-                                    const std::optional<std::string>& subprotocol, handler<> done) {
+                                    const std::optional<std::string>& subprotocol, const std::string& traceparent,
+                                    handler<> done) {
   // async_accept calls the decorator before it returns.
   ws_->set_option(websocket::stream_base::decorator([&](websocket::response_type& response) {
     response.set(http::field::server, "parley");
     if (subprotocol) response.set(http::field::sec_websocket_protocol, *subprotocol);
+    if (!traceparent.empty()) response.set("traceparent", traceparent);
   }));
   ws_->async_accept(upgrade, ws_->here(std::move(done)));
   ws_->set_option(websocket::stream_base::decorator([](websocket::response_type&) {}));

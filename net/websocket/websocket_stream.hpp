@@ -37,9 +37,9 @@ public:
   /// Called from within a read for each ping, pong and close frame.
   void on_control(std::function<void(websocket::frame_type)> call);
 
-  /// Answers the upgrade request, echoing `subprotocol`.
+  /// Answers the upgrade request, echoing `subprotocol`. `traceparent`: empty = the answer has none.
   void async_accept(const http::request<http::string_body>& upgrade, const std::optional<std::string>& subprotocol,
-                    handler<> done);
+                    const std::string& traceparent, handler<> done);
 
   bool is_open() const;
 

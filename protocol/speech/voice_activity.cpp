@@ -76,8 +76,9 @@ std::optional<turn_edge> turn_finder::take_frame(const turn_rules& rules) {
     return turn_edge{true, speech_began_ms_};
   }
   if (silence_ms_ < std::max(rules.silence_ms, frame_ms)) return std::nullopt;
+  const int silence_ms = silence_ms_;
   give_up();
-  return turn_edge{false, now_ms()};
+  return turn_edge{false, now_ms(), silence_ms};
 }
 
 void turn_finder::give_up() {

@@ -69,6 +69,7 @@ struct turn_rules {
 struct turn_edge {
   bool begins = false;
   std::int64_t at_ms = 0;
+  int silence_ms = 0; ///< of an end: how much of the sound before it was silence
 };
 
 /// Finds turns. Pure: time is the sound that it was fed.
@@ -84,6 +85,9 @@ public:
   found feed(std::span<const float> samples, const turn_rules& rules);
 
   bool in_turn() const { return in_turn_; }
+
+  /// How much of the sound so far is silence, at its end.
+  int silence_ms() const { return silence_ms_; }
 
   /// Ends a turn at once, without an edge.
   void give_up();

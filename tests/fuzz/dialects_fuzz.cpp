@@ -107,6 +107,7 @@ private:
     unwritten_ = effect.what.number;
   }
   void perform(const openai::note&) {}
+  void perform(const openai::turn_moment&) {}
 
   clock_time now_{std::chrono::hours(1)};
   std::unique_ptr<openai::adapter> machine_;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parley::tests {
@@ -55,6 +56,9 @@ public:
   /// What the statistics were told, as words that nobody has looked at.
   std::vector<std::string> notes();
 
+  /// Of the user's turns, since the last call.
+  std::vector<protocol::openai::turn_moment> moments() { return std::exchange(moments_, {}); }
+
   /// The kind of session that is open; none = there is none.
   std::optional<protocol::mode> open() const { return open_; }
 
@@ -88,6 +92,7 @@ private:
   std::vector<nlohmann::json> asked_;
   std::vector<protocol::transcript_request> unwritten_;
   std::vector<std::string> notes_;
+  std::vector<protocol::openai::turn_moment> moments_;
   std::optional<protocol::openai::end_client> ended_;
 };
 

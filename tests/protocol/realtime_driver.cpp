@@ -215,6 +215,8 @@ std::vector<json> realtime_driver::carry_out(openai::effects effects) {
     } else if (const auto* noted = std::get_if<openai::note>(&effect)) {
       const std::string name(openai::note_words[static_cast<std::size_t>(noted->about)]);
       notes_.push_back(noted->word.empty() ? name : name + " " + noted->word);
+    } else if (const auto* moment = std::get_if<openai::turn_moment>(&effect)) {
+      moments_.push_back(*moment);
     } else {
       ended_ = std::get<openai::end_client>(effect);
     }

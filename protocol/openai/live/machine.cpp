@@ -206,7 +206,7 @@ void machine::listen(std::span<const float> samples) {
 }
 
 void machine::on_edge(const speech::turn_edge& edge) {
-  if (!edge.begins) return end_turn();
+  if (!edge.begins) return end_turn(edge.silence_ms + finder_.now_ms() - edge.at_ms);
   note_it(note::what::turn);
   turn_began_ms_ = std::max<std::int64_t>(0, ms_at(now_) - (finder_.now_ms() - edge.at_ms));
   if (!speaking() || terms_.barge_in.count() == 0) return;
@@ -215,7 +215,8 @@ void machine::on_edge(const speech::turn_edge& edge) {
 }
 
 /// The user's, by an edge or because the model speaks.
-void machine::end_turn() {
+void machine::end_turn(std::int64_t ago_ms) {
+  notes_.emplace_back(turn_moment{turn_moment::what::speech_ended, milliseconds(ago_ms)});
   remember(item_role::user, item_part::kind::input_audio, "");
   if (!terms_.transcribes || !started_) return;
   inner_effects_.emplace_back(transcribe{transcripts_.ask(turn_.take(), written_turn{turn_began_ms_, ms_at(now_)})});
@@ -265,6 +266,7 @@ bool machine::speaking() const {
 /// Sends what is due.
 void machine::release_speech() {
   while (const auto piece = begun_->speech.next(now_)) {
+    if (std::exchange(is_first_sound_, false)) notes_.emplace_back(turn_moment{turn_moment::what::sound});
     if (!piece->words.empty()) {
       said_ += piece->words;
       const auto from = ms_at(piece->plays_at);

@@ -111,7 +111,7 @@ private:
   // the user's sound
   void listen(std::span<const float> samples);
   void on_edge(const speech::turn_edge& edge);
-  void end_turn();
+  void end_turn(std::int64_t ago_ms);
   void cut();
   void fill_silence();
 
@@ -186,6 +186,7 @@ private:
   guest::transcripts<written_turn> transcripts_;
   guest::silence silence_;
   bool muted_ = false;
+  bool is_first_sound_ = false; ///< the next that is sent, of what the model says
 
   std::string said_; ///< of this utterance, as far as it was sent
   item_list history_{most_history};

@@ -163,7 +163,8 @@ void machine::on_duplex(const error_event&) {
 
 /// The model has heard enough, whatever the voice detector thinks: who speaks from now on interrupts it.
 void machine::begin_speech() {
-  if (finder_.in_turn()) end_turn();
+  if (finder_.in_turn()) end_turn(finder_.silence_ms());
+  is_first_sound_ = true;
   finder_.give_up();
   silence_.forgive(now_);
 }

@@ -50,6 +50,9 @@ public:
   /// Milliseconds of sound in the whole session.
   std::int64_t now_ms() const { return finder_.now_ms(); }
 
+  /// How much of it is silence, at its end.
+  int silence_ms() const { return finder_.silence_ms(); }
+
   /// Takes the sound that was kept.
   compact_sound commit();
   void clear();

@@ -121,6 +121,10 @@ void machine::note_it(note::what about, std::string word) {
   notes_.emplace_back(note{about, std::move(word)});
 }
 
+void machine::note_moment(turn_moment::what about, std::int64_t ago_ms) {
+  notes_.emplace_back(turn_moment{about, milliseconds(ago_ms)});
+}
+
 /// Tells the statistics where answers come from, if that has changed.
 void machine::note_lane() {
   constexpr std::string_view names[] = {"manual", "turn", "duplex"};
@@ -150,7 +154,8 @@ std::optional<fault> machine::handle(session_update& event) {
   config_ = std::move(*next);
   note_lane();
   send_session("session.updated");
-  if (config_.turns.type == turn_detection::kind::none && input_.in_turn()) end_turn(input_.now_ms());
+  if (config_.turns.type == turn_detection::kind::none && input_.in_turn())
+    end_turn(input_.now_ms(), input_.silence_ms());
   return std::nullopt;
 }
 
@@ -195,7 +200,7 @@ void machine::listen() {
 
 void machine::on_edge(const speech::turn_edge& edge) {
   last_speech_ = now_;
-  edge.begins ? begin_turn(edge.at_ms) : end_turn(edge.at_ms);
+  edge.begins ? begin_turn(edge.at_ms) : end_turn(edge.at_ms, edge.silence_ms);
 }
 
 void machine::begin_turn(std::int64_t at_ms) {
@@ -216,7 +221,8 @@ void machine::begin_turn(std::int64_t at_ms) {
   silence_call();
 }
 
-void machine::end_turn(std::int64_t at_ms) {
+void machine::end_turn(std::int64_t at_ms, int silence_ms) {
+  note_moment(turn_moment::what::speech_ended, input_.now_ms() - at_ms + silence_ms);
   out_.event("input_audio_buffer.speech_stopped", [&](auto& event) {
     event.integer("audio_end_ms", at_ms);
     event.text("item_id", turn_item_);
@@ -312,6 +318,7 @@ void machine::add_item(item one) {
 std::optional<fault> machine::handle(audio_commit&) {
   if (input_.uncommitted_ms() < least_commit_ms)
     return fault{"input_audio_buffer_commit_empty", buffer_too_small(input_.uncommitted_ms()), ""};
+  note_moment(turn_moment::what::speech_ended);
   commit();
   return std::nullopt;
 }

@@ -133,7 +133,9 @@ private:
   void listen();
   void on_edge(const speech::turn_edge& edge);
   void begin_turn(std::int64_t at_ms);
-  void end_turn(std::int64_t at_ms);
+  void end_turn(std::int64_t at_ms, int silence_ms);
+  void note_moment(turn_moment::what about, std::int64_t ago_ms = 0);
+  void play(running& which, const pcm& sound);
   void commit();
   void add_item(item one);
   void want_transcript(const item& one);

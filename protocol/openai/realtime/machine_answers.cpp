@@ -171,7 +171,7 @@ void machine::release_sound() {
 void machine::release_sound(running& now_said) {
   while (!now_said.held.empty() && (!now_said.paced || now_ >= now_said.due(lead()))) {
     if (!now_said.plays_since) now_said.plays_since = now_;
-    now_said.said.sound(now_said.held.front(), now_);
+    play(now_said, now_said.held.front());
     now_said.held.pop_front();
   }
   if (!now_said.ends || !now_said.held.empty() || (now_said.paced && now_ < now_said.due(lead()))) return;
@@ -180,12 +180,19 @@ void machine::release_sound(running& now_said) {
   finish(now_said, how, used);
 }
 
+void machine::play(running& which, const pcm& sound) {
+  const auto& said = which.said;
+  if (said.in_conversation() && said.request().audible && said.sound_ms() == 0) note_moment(turn_moment::what::sound);
+  which.said.sound(sound, now_);
+}
+
 std::optional<time_point> machine::release_due() const {
   if (!is_active() || !active_->paced || (active_->held.empty() && !active_->ends)) return std::nullopt;
   return active_->due(lead());
 }
 
 void machine::finish_answer(answer& which, const answer_end& how, const usage& used) {
+  if (which.in_conversation() && which.sound_ms() == 0) note_moment(turn_moment::what::answered);
   which.finish(how, used);
   std::string limits;
   if (const auto left = terms_.tokens_left ? terms_.tokens_left() : std::nullopt) {
@@ -350,8 +357,7 @@ void machine::on_duplex_output(const output_delta& said) {
     if (empty || (said.end_of_turn && words.empty())) return;
     // The model has heard enough, whatever the VAD thinks.
     if (input_.in_turn()) {
-      const auto ended = input_.now_ms();
-      end_turn(ended);
+      end_turn(input_.now_ms(), input_.silence_ms());
     }
     active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_), media()),
                                         inner_.kind(), nullptr);
@@ -360,7 +366,7 @@ void machine::on_duplex_output(const output_delta& said) {
   }
   inner_.speaks(said.response_id);
   if (!words.empty()) active_->said.say(words);
-  if (sound) active_->said.sound(sound, now_);
+  if (sound) play(*active_, sound);
   if (said.end_of_turn) return end_spoken(said);
   active_->used += said.chunk_usage.value_or(usage());
   const auto most = active_->said.request().max_output_tokens;

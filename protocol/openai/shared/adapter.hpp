@@ -58,8 +58,19 @@ struct note {
 };
 inline constexpr std::string_view note_words[] = {"turn", "barge_in", "side_turn", "tool_call", "error", "lane"};
 
+/// How a turn of the user's is answered, for traces.
+struct turn_moment {
+  enum class what : std::uint8_t {
+    speech_ended, ///< what was said is complete
+    sound,        ///< the first sound of an answer goes to the client
+    answered      ///< an answer of the conversation is over, without sound
+  };
+  what about;
+  std::chrono::milliseconds ago{}; ///< of speech: how much of the sound since then was silence
+};
+
 using effect = std::variant<to_client, play_sound, drop_sound, end_client, guest::open_session, guest::to_session,
-                            guest::turn_to_session, guest::drop_session, transcribe, note>;
+                            guest::turn_to_session, guest::drop_session, transcribe, note, turn_moment>;
 using effects = std::vector<effect>;
 
 /// The server's side of a dialect, as a pure function of (state, event, time).
