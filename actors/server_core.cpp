@@ -59,6 +59,7 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
     return admit_guest(std::move(inner), std::move(to));
   };
   surroundings_.kept = budgets_.kept(); // of all dialects together
+  surroundings_.owners = &budgets_;
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
   surroundings_.replay_bytes = settings.limits.journal_bytes;
   surroundings_.resume_bytes = settings.limits.resume_bytes;

@@ -43,9 +43,12 @@ struct session_limits {
   milliseconds drain = std::chrono::seconds(30);
   milliseconds resume = std::chrono::seconds(30); ///< how long a session outlives its connection, if requested; 0 =
                                                   ///< never
-  std::size_t backlog_units = 2;                  ///< waiting units besides the running step
-  std::size_t failover_units = 60;                ///< the same while the session has no worker
-  std::size_t min_legacy_samples = 4000;          ///< for input_audio_buffer.append (docs/protocol.md 3.4)
+  std::size_t delegations = 4; ///< calls of functions under way in audio and video; 0 = no functions there
+  milliseconds delegation = std::chrono::seconds(30); ///< until the client has answered one
+  bool transcribes = true;                            ///< whether `config.transcribe_input` is honoured
+  std::size_t backlog_units = 2;                      ///< waiting units besides the running step
+  std::size_t failover_units = 60;                    ///< the same while the session has no worker
+  std::size_t min_legacy_samples = 4000;              ///< for input_audio_buffer.append (docs/protocol.md 3.4)
   int context_tokens = 8192;
   conversation::unit_cost unit; ///< as reported by the engine
   window_mode window = window_mode::off;

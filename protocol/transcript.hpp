@@ -1,13 +1,17 @@
 #pragma once
 
+#include "conversation/tools.hpp"
+#include "conversation/turn_request.hpp"
 #include "protocol/media/compact_sound.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
-// What is said in a piece of sound, written down by the model itself: what is asked for, and what comes back.
+// What is said in a piece of sound, written down by the model itself, or judged: what is asked for, and what comes back.
 namespace parley::protocol {
 
 /// Longer turns are not written down: the model hears at most this much at a time.
@@ -17,6 +21,8 @@ struct transcript_request {
   std::uint64_t number = 0; ///< of the asker's choice
   compact_sound sound;
   std::string language{}; ///< as the client names it; empty = not said
+  /// The turn is not written down but judged: which of these functions does it want called, if any? Its messages come first.
+  std::shared_ptr<const conversation::turn_request> offer{};
 };
 
 enum class transcript_result : std::uint8_t {
@@ -32,7 +38,8 @@ struct transcript {
   std::uint64_t number = 0;
   transcript_result result = transcript_result::completed;
   std::string text{};
-  double seconds = 0; ///< of sound
+  double seconds = 0;                           ///< of sound
+  std::vector<conversation::tool_call> calls{}; ///< of a turn that was judged
 };
 
 /// The result as a code and a sentence for clients; not for `completed`.

@@ -15,7 +15,7 @@
 namespace parley::actors {
 
 /// Must change with the contents of any record, and whenever the session machine would answer old records differently.
-inline constexpr std::uint32_t log_version = 4;
+inline constexpr std::uint32_t log_version = 5;
 
 /// The longest record. Longer ones are not written, and are damage when read.
 inline constexpr std::size_t max_record_bytes = std::size_t{256} << 20;

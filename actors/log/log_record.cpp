@@ -35,10 +35,11 @@ static void milliseconds(A& a, session_limits::milliseconds& of) {
 
 template<class A>
 static void fields(A& a, session_limits& of) {
-  auto& [audio, video, chat, idle, turn, init, failover, drain, resume, backlog, failover_units, legacy, context, unit,
-         window, choose, done] = of;
-  for (auto* each : {&audio, &video, &chat, &idle, &turn, &init, &failover, &drain, &resume}) milliseconds(a, *each);
-  a(backlog, failover_units, legacy, context, unit, window, choose, done);
+  auto& [audio, video, chat, idle, turn, init, failover, drain, resume, delegations, delegation, transcribes, backlog,
+         failover_units, legacy, context, unit, window, choose, done] = of;
+  for (auto* each : {&audio, &video, &chat, &idle, &turn, &init, &failover, &drain, &resume, &delegation})
+    milliseconds(a, *each);
+  a(delegations, transcribes, backlog, failover_units, legacy, context, unit, window, choose, done);
 }
 
 template<class A>
@@ -122,8 +123,8 @@ static void fields(A&, taken_up&) {}
 
 template<class A>
 static void fields(A& a, user_turn& of) {
-  auto& [number, result, text, seconds] = of.heard;
-  a(number, result, text, seconds);
+  auto& [number, result, text, seconds, calls] = of.heard;
+  a(number, result, text, seconds, calls);
 }
 
 } // namespace logged

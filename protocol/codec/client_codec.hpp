@@ -24,6 +24,8 @@ enum class client_event_type : std::uint8_t {
   session_update,
   input_append,
   input_audio_buffer_append,
+  input_standalone,
+  input_tool_result,
   session_close,
   unknown,
 };
@@ -60,9 +62,12 @@ result<init_event> decode_session_init(const envelope& from, std::optional<mode>
 /// session.update (docs/protocol.md 3.2) in audio or video.
 result<init_event> decode_session_update(const envelope& from, mode kind);
 
-/// input.append (docs/protocol.md 3.3) or input_audio_buffer.append (3.4), in audio or video. In audio, frames are
+/// input.append (docs/protocol.md 3.3), input.standalone (17) or input_audio_buffer.append (3.4), in audio or video. In audio, frames are
 /// ignored. In video they must be base64 of JPEG files with a readable header; pixels are not checked.
 result<append_event> decode_append(const envelope& from, mode kind, std::size_t min_legacy_samples);
+
+/// input.tool_result (docs/protocol.md 17), in audio or video.
+result<tool_result_event> decode_tool_result(const envelope& from);
 
 /// input.append in chat (docs/protocol.md 3.5). `schema_work`: as above.
 result<chat_append_event> decode_chat_append(const envelope& from, std::int64_t* schema_work = nullptr);
@@ -75,5 +80,6 @@ close_event decode_close(const envelope& from);
 result<init_event> checked(init_event from, mode kind);
 result<append_event> checked(append_event from, mode kind);
 result<chat_append_event> checked(chat_append_event from);
+result<tool_result_event> checked(tool_result_event from);
 
 } // namespace parley::protocol
