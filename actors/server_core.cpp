@@ -224,6 +224,11 @@ bool server_core::can_transcribe() const {
   return openai_.transcribes && terms().able.hears;
 }
 
+/// Whether conversations in full duplex may have functions called.
+bool server_core::can_delegate() const {
+  return limits_.delegations > 0 && terms().able.hears;
+}
+
 std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const connection_info& info) {
   PARLEY_ASSERT(info.realtime.has_value(), "it speaks such a dialect");
   const auto owner = budgets_.of(owner_of(info), steady_now());
@@ -235,6 +240,7 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
     terms.slot_wait = openai_.slot_wait;
     terms.barge_in = openai_.live_barge_in;
     terms.transcribes = can_transcribe();
+    terms.delegates = can_delegate();
     terms.voices = openai_.voices;
     terms.detection = openai_.detection;
     terms.owner = owner;
@@ -249,6 +255,7 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
   terms.longest = limits_.audio;
   terms.slot_wait = openai_.slot_wait;
   terms.server_vad_is_duplex = openai_.server_vad_is_duplex;
+  terms.duplex_calls = openai_.duplex_tools && can_delegate();
   terms.transcribes = can_transcribe();
   terms.voices = openai_.voices;
   terms.duplex_idle = limits_.chat_idle;

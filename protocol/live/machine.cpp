@@ -103,8 +103,10 @@ void machine::inform(std::string_view code, std::string_view message) {
 }
 
 void machine::inform_of_delegation() {
-  if (!begun_->config.delegates_to_client)
-    inform("delegation_unavailable", "This server delegates nothing: the model answers by itself.");
+  if (begun_->config.delegates_to_client) return;
+  if (!terms_.delegates || !has_functions())
+    inform("delegation_unavailable",
+           "Nothing is delegated, because there are no functions: the model answers by itself.");
 }
 
 /// What the client's ephemeral key says and the client does not.
@@ -135,6 +137,8 @@ machine::complaint machine::handle(session_update& event) {
     return fault{"rate_limit_exceeded", "The server repeats 64 KiB a second of what it keeps, after 2 MiB at once.", "",
                  "rate_limit_error"};
   const bool changed = next->delegates_to_client != begun_->config.delegates_to_client;
+  const bool other_work = changed || next->functions != begun_->config.functions || !begun_->config.names_delegation;
+  if (terms_.delegates && other_work) stale_since_ = now_;
   begun_->config = std::move(*next);
   answer("session.updated", [&](auto& out) {
     out.json("session", encode_session(begun_->config, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
@@ -150,7 +154,16 @@ machine::complaint machine::handle(session_close&) {
 
 machine::complaint machine::handle(context_append& event) {
   if (!started_) return fault{"session_not_started", "Wait for session.started.", ""};
-  if (event.to == context_append::channel::commentary) {
+  if (!event.delegation_id.empty()) {
+    const bool known = std::any_of(delegations_.begin(), delegations_.end(),
+                                   [&](const auto& each) { return each.id == event.delegation_id; });
+    if (!known || !begun_->config.delegates_to_client)
+      return fault{"invalid_value", "There is no client delegation with this id.", "delegation_id"};
+  }
+  const bool result = event.to == context_append::channel::commentary && waits_for(event.delegation_id);
+  if (result) {
+    if (auto why = resolve(event.delegation_id, std::move(event.content))) return why;
+  } else if (event.to == context_append::channel::commentary) {
     if (remarks_.size() >= most_remarks)
       return fault{"rate_limit_exceeded", "Too much commentary waits to be said.", "", "rate_limit_error"};
     remarks_.push_back({std::move(event.content), now_});
@@ -162,6 +175,24 @@ machine::complaint machine::handle(context_append& event) {
     out.integer("start_ms", ms_at(now_));
     out.integer("end_ms", ms_at(now_));
   });
+  return std::nullopt;
+}
+
+machine::complaint machine::handle(response_item& event) {
+  if (begun_->config.delegates_to_client || !terms_.delegates)
+    return fault{"delegation_unavailable", "Nothing was delegated to responses.", "type"};
+  const auto& one = event.one;
+  if (one.kind != realtime::item_kind::function_call_output)
+    return fault{"invalid_value", "This server takes results of functions only.", "item.type"};
+  if (!waits_for(one.call_id))
+    return fault{"invalid_tool_call_id", "No call with this id waits for a result.", "item.call_id"};
+  return resolve(one.call_id, one.payload);
+}
+
+/// What has a result is told anyway.
+machine::complaint machine::handle(response_create&) {
+  if (begun_->config.delegates_to_client || !terms_.delegates)
+    return fault{"delegation_unavailable", "Nothing was delegated to responses.", "type"};
   return std::nullopt;
 }
 
@@ -322,7 +353,9 @@ realtime::effects machine::tick(time_point now) {
 }
 
 std::optional<time_point> machine::silence_due() const {
-  return finder_.in_turn() || speaking() ? silence_.due() : std::nullopt;
+  constexpr milliseconds told_within{3000};
+  const bool telling = told_at_ && now_ < *told_at_ + told_within;
+  return finder_.in_turn() || speaking() || telling ? silence_.due() : std::nullopt;
 }
 
 std::optional<time_point> machine::next_deadline() const {

@@ -38,6 +38,7 @@ struct machine_terms {
   std::size_t backlog_units = 60;          ///< seconds of sound that may wait
   int context_tokens = 8192;
   bool transcribes = false;                            ///< what users say is written down
+  bool delegates = false;                              ///< what users want done is delegated (docs/protocol.md 17)
   std::shared_ptr<const realtime::voice_map> voices{}; ///< null = the default voice has all names
   realtime::voice_detection detection = realtime::voice_detection::loudness;
   std::shared_ptr<realtime::owner_budget> owner{}; ///< null = the connection shares its budget with no other
@@ -101,6 +102,8 @@ private:
   complaint handle(audio_append& event);
   complaint handle(audio_mute& event);
   complaint handle(context_append& event);
+  complaint handle(response_item& event);
+  complaint handle(response_create&);
   void refuse_event(const realtime::fault& why);
   void note_it(realtime::note::what about, std::string word = {}) {
     notes_.emplace_back(realtime::note{about, std::move(word)});
@@ -140,7 +143,13 @@ private:
   void on_duplex(const output_delta& said);
   void on_duplex(const error_event& event);
   void on_duplex(const session_closed&) { lose_inner(); }
+  void on_duplex(const duplex_call_done& event);
+  void on_duplex(const duplex_call_abort& event);
   void on_duplex(const auto&) {}
+  void tell_of_response(const conversation::tool_call& call, const std::string& response_id);
+  bool has_functions() const { return begun_->config.functions != "[]"; }
+  bool waits_for(std::string_view delegation) const;
+  complaint resolve(const std::string& delegation, std::string result);
   void begin_side_turn();
   void lose_side_turn() {
     if (side_turn_) lose_inner();
@@ -195,6 +204,14 @@ private:
   std::optional<time_point> stale_since_; ///< the conversation has what the duplex session has not heard
   std::optional<time_point> retry_at_;    ///< after an inner session was lost
   std::optional<time_point> opens_at_;    ///< when the session that is wanted may be opened
+
+  /// A call of the duplex session, which is a delegation here.
+  struct delegation {
+    std::string id;
+    bool waits = true; ///< that session waits for its result
+  };
+  std::deque<delegation> delegations_; ///< the newest ones
+  std::optional<time_point> told_at_;  ///< when a result came that the model is to tell
 
   std::deque<remark> remarks_;
   std::optional<side_turn> side_turn_;

@@ -52,8 +52,12 @@ void read_delegation(field_set& from, realtime::event_sound& event, session_conf
   if (!delegation.given()) return;
   const auto type = delegation.required_text("type");
   if (delegation.failed()) return;
-  if (type != "client" && type != "responses" && type != "decisions")
-    return delegation.refuse_value("type", "it must be client, responses or decisions.");
+  if (type == "decisions")
+    return delegation.fail({"delegation_unavailable",
+                            "This server makes no decisions: delegate to client or responses.",
+                            delegation.path_of("type")});
+  if (type != "client" && type != "responses")
+    return delegation.refuse_value("type", "it must be client or responses.");
   const auto raw = from.at("delegation").raw();
   if (raw.size() > max_delegation_bytes) return from.refuse_value("delegation", "it is longer than 64 KiB.");
   auto responses = delegation.object("responses");
@@ -61,6 +65,8 @@ void read_delegation(field_set& from, realtime::event_sound& event, session_conf
   if (from.failed()) return;
   into.delegation = raw;
   into.delegates_to_client = type == "client";
+  into.names_delegation = true;
+  into.functions = responses.at("tools").is(json::kind::array) ? std::string(responses.at("tools").raw()) : "[]";
 }
 
 void read_input(field_set& from, realtime::event_sound& sound, session_config& into) {

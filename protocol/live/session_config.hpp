@@ -25,8 +25,10 @@ struct session_config {
   std::string voice = R"("alloy")";
   std::string delegation = R"({"type":"client"})";
 
-  /// The client handles what is delegated, which is nothing; otherwise it expects the server to.
+  /// The client handles what is delegated; otherwise it expects the server's chat to, with its functions.
   bool delegates_to_client = true;
+  bool names_delegation = false; ///< it was the client that said so
+  std::string functions = "[]";  ///< of the latter, JSON: as the client wrote them
 };
 
 /// The object `session` of a `session.start`, whose sound is charged to `sound`.

@@ -1,7 +1,9 @@
 """Functions that a full-duplex conversation calls while it goes on (docs/protocol.md 17), with the trained model: it hears "What time is it?" and can call a function for that."""
+import base64
 import json
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -136,3 +138,74 @@ def test_what_is_not_granted_is_said(server):
         assert created["granted"] == ["resume"]
         assert {each["field"]: each["why"] for each in created["refused"]} == {
             "checkpoint_profile_id": "is not known to this server", "config.transcribe_input": "this server writes down nothing that users say"}
+
+
+def openai_talk(client: Client, append: str, sound: np.ndarray, until, seconds: float = 25):
+    """Speaks 16-bit sound at 16 kHz in real time, and passes each event to `until` until that returns something."""
+    over = threading.Event()
+
+    def speak():
+        began = time.monotonic()
+        for number in range(10**6):
+            piece = sound[number * PIECE : (number + 1) * PIECE]
+            pcm = (np.pad(piece, (0, PIECE - len(piece))) * 32767).astype("<i2").tobytes()
+            client.send({"type": append, "audio": base64.b64encode(pcm).decode()})
+            if over.wait(max(0.0, began + (number + 1) * PIECE / UNIT - time.monotonic())):
+                return
+
+    microphone = threading.Thread(target=speak)
+    microphone.start()
+    try:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            event = client.receive()
+            assert event["type"] != "error", event
+            if (found := until(event)) is not None:
+                return found
+        raise AssertionError([event["type"] for event in client.heard])
+    finally:
+        over.set()
+        microphone.join()
+
+
+QUESTION = np.concatenate([np.zeros(3 * UNIT, np.float32), say("What time is it?")])
+
+
+def test_live_delegates_to_its_client(server):
+    """`session.delegation.created` goes out; the answer that comes as commentary is told by the conversation that goes on."""
+    address = server.realtime.replace("/v1/realtime", "/v1/live/sessions")
+    with Client(SimpleNamespace(realtime=address), None) as client:
+        client.send({"type": "session.start", "session": {"model": "any", "audio": {"format": {"type": "audio/pcm", "rate": 16000}}, "delegation": {"type": "client"}}})
+        client.until("session.started")
+        said = []
+
+        def heard(event):
+            if event["type"] == "session.delegation.created":
+                assert event["delegation"]["target"] == "client" and event["offset_ms"] > 3000
+                client.send({"type": "session.commentary.append", "delegation_id": event["delegation"]["id"], "content": "14:30"})
+            if event["type"] == "session.output_transcript.delta":
+                said.append(event["delta"])
+            return True if "fourteen thirty" in "".join(said) else None
+
+        assert openai_talk(client, "session.input_audio.append", QUESTION, heard)
+
+
+def test_realtime_calls_in_full_duplex(tmp_path):
+    """With openai.duplex_tools the call is an item, and its output is told without response.create."""
+    server = nano(tmp_path, "--set", "openai.duplex_tools=true")
+    with Client(server, None, "model=any") as client:
+        client.until("session.created")
+        audio = {"input": {"format": {"type": "audio/pcm", "rate": 16000}, "turn_detection": {"type": "semantic_vad"}}}
+        client.send({"type": "session.update", "session": {"type": "realtime", "audio": audio, "tools": [{"type": "function", **CLOCK["function"]}]}})
+        said = []
+
+        def heard(event):
+            if event["type"] == "response.function_call_arguments.done":
+                assert event["name"] == "get_time" and json.loads(event["arguments"]) == {}
+                client.send({"type": "conversation.item.create", "item": {"type": "function_call_output", "call_id": event["call_id"], "output": '{"time": "14:30"}'}})
+            if event["type"] == "response.output_audio_transcript.delta":
+                said.append(event["delta"])
+            return True if "fourteen thirty" in "".join(said) else None
+
+        assert openai_talk(client, "input_audio_buffer.append", QUESTION, heard)
+    assert server.stop() == 0

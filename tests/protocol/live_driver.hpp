@@ -47,6 +47,7 @@ public:
   std::vector<nlohmann::json> chat_done();
   std::vector<nlohmann::json> inner_error(protocol::error_code code);
   std::vector<nlohmann::json> inner_closes();
+  std::vector<nlohmann::json> inner(const protocol::server_event& event);
 
   /// What is to be written down, and nobody has looked at; and the answer.
   std::vector<protocol::transcript_request> unwritten();
@@ -74,8 +75,6 @@ public:
 
 private:
   std::vector<nlohmann::json> carry_out(protocol::realtime::effects effects);
-  std::vector<nlohmann::json> inner(const protocol::server_event& event);
-
   const std::chrono::steady_clock::time_point began_{std::chrono::hours(1)};
   std::chrono::steady_clock::time_point now_ = began_;
   protocol::live::machine machine_;
