@@ -20,11 +20,12 @@ template<class Actor>
 class frame_handle final : public session_handle {
 public:
   /// `small_bytes`: a longer frame is large.
-  frame_handle(Actor session, std::shared_ptr<large_frames::lane> lane, std::size_t small_bytes, link_number link = 0)
-      : session_(std::move(session)), lane_(std::move(lane)), small_bytes_(small_bytes), link_(link) {}
+  frame_handle(Actor session, std::shared_ptr<large_frames::strand> strand, std::size_t small_bytes,
+               link_number link = 0)
+      : session_(std::move(session)), strand_(std::move(strand)), small_bytes_(small_bytes), link_(link) {}
 
   void text(std::string&& frame) override {
-    if (lane_->idle() && frame.size() <= small_bytes_ && !is_slow(frame))
+    if (strand_->idle() && frame.size() <= small_bytes_ && !is_slow(frame))
       return pass_here(session_, client_frame{std::move(frame), link_});
     hand_in({std::move(frame), link_});
   }
@@ -39,7 +40,7 @@ private:
   }
 
   void hand_in(client_frame&& frame) {
-    large_frames::add(lane_, [to = session_, frame = std::move(frame)](auto turn) mutable {
+    large_frames::add(strand_, [to = session_, frame = std::move(frame)](auto turn) mutable {
       frame.turn = std::move(turn);
       pass_here(to, std::move(frame));
     });
@@ -47,12 +48,12 @@ private:
 
   template<class Message>
   void in_order(Message message) {
-    if (lane_->idle()) return caf::anon_send(session_, std::move(message));
-    large_frames::add(lane_, [to = session_, message](const auto&) { caf::anon_send(to, message); });
+    if (strand_->idle()) return caf::anon_send(session_, std::move(message));
+    large_frames::add(strand_, [to = session_, message](const auto&) { caf::anon_send(to, message); });
   }
 
   const Actor session_;
-  const std::shared_ptr<large_frames::lane> lane_;
+  const std::shared_ptr<large_frames::strand> strand_;
   const std::size_t small_bytes_;
   const link_number link_;
 };

@@ -2,6 +2,8 @@
 
 #include "actors/principal.hpp"
 #include "actors/recording/recordings_api.hpp"
+#include "protocol/events.hpp"
+#include "protocol/guest/effects.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -10,10 +12,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // The interfaces between net/ and actors/; they depend on neither CAF nor Boost. A connection talks to its session
-// through `session_handle`, and the session talks back through `client_link`. Both are thread-safe and never block.
+// through `session_handle`, and the session talks back through `client_link`. A client inside the process, which speaks in
+// events, uses `guest_handle` and `guest_link` instead. All are thread-safe and never block.
 namespace parley::actors {
 
 /// A message of up to this size is handled at once, on the thread of its connection. A larger one, such as a chat with
@@ -48,6 +52,16 @@ public:
   virtual void became_chat() {}
 };
 
+/// The client's side of a guest, as its session sees it: takes events as they are.
+class guest_link : public client_link {
+public:
+  virtual void hand_over(protocol::server_event&& event) = 0;
+
+  guest_link* guest() final { return this; }
+  void send(std::shared_ptr<const std::string>) final {} // only sockets get frames
+  void taken(std::size_t) final {}                       // little is sent ahead of the answers
+};
+
 /// A session as its socket sees it. Implemented by actors/.
 class session_handle {
 public:
@@ -61,6 +75,21 @@ public:
   virtual void binary() = 0;
 
   /// The socket is gone, whoever closed it. Must be the last call.
+  virtual void gone() = 0;
+};
+
+/// A session as a guest sees it. Implemented by actors/.
+class guest_handle {
+public:
+  virtual ~guest_handle() = default;
+
+  /// The session may work on it, and answer over its link, before this returns.
+  virtual void say(protocol::client_event&& event) = 0;
+
+  /// Has a turn made where that keeps nobody waiting, and says it. If it has gone by then, nobody wants it any more.
+  virtual void ask(const std::shared_ptr<const protocol::guest::deferred_turn>& what) = 0;
+
+  /// Nothing that the session says is heard any more. Must be the last call.
   virtual void gone() = 0;
 };
 
@@ -89,6 +118,18 @@ public:
   virtual void count(time_point now) = 0;
 };
 
+/// What an API key has used of its quotas. Implemented by net/. Thread-safe, and never blocks.
+class usage_account {
+public:
+  virtual ~usage_account() = default;
+
+  /// Counts what a session of the key has used since it was last counted.
+  virtual void charge(double seconds, std::int64_t tokens) = 0;
+
+  /// Why the key may use no more for now, in words for its client; none = it may.
+  virtual std::optional<std::string> spent() const = 0;
+};
+
 class recording_tap;
 
 /// What the handshake reveals about a connection.
@@ -101,8 +142,11 @@ struct connection_info {
   std::optional<std::string> resume_token;  ///< from the query: the connection resumes the session `session_id`
   std::optional<std::string> last_event_id; ///< from the query, as received
   std::optional<realtime_request> realtime; ///< it speaks a dialect of OpenAI's
+  std::string_view dialect{};               ///< of an inner session: what its client speaks; a literal, for logs
+  std::string_view transport = "websocket"; ///< likewise
   bool background = false;                  ///< an inner session that must not cost anybody anything
   std::shared_ptr<start_limit> starts;      ///< null = no limit
+  std::shared_ptr<usage_account> account;   ///< of its key; null = nobody counts
   std::shared_ptr<recording_tap> recording; ///< of an inner session: its connection's; null = it has one of its own
   std::shared_ptr<void> reservation;        ///< counts the session for its client until it cannot resume
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
@@ -139,6 +183,9 @@ public:
 
   /// Admits an accepted WebSocket. Never fails: a refusal is sent over the link.
   virtual std::unique_ptr<session_handle> admit(connection_info info, std::shared_ptr<client_link> link) = 0;
+
+  /// Opens a session for a client inside the process. Never fails, either.
+  virtual std::unique_ptr<guest_handle> admit_guest(connection_info info, std::shared_ptr<guest_link> link) = 0;
 
   /// Whether a worker can take a session (GET /ready).
   virtual readiness ready() const = 0;

@@ -21,15 +21,15 @@ bool& on_such_thread() {
 
 struct large_frames::queue {
   struct owner {
-    std::deque<std::shared_ptr<lane>> ready; ///< with frames, and none at work
+    std::deque<std::shared_ptr<strand>> ready; ///< with frames, and none at work
     bool at_work = false;
   };
   struct job {
     task work;
-    std::shared_ptr<lane> of;
+    std::shared_ptr<strand> of;
   };
 
-  void add(const std::shared_ptr<lane>& to, task work, bool first) {
+  void add(const std::shared_ptr<strand>& to, task work, bool first) {
     {
       const std::lock_guard lock(mutex);
       if (stopping) return;
@@ -40,7 +40,7 @@ struct large_frames::queue {
     changed.notify_one();
   }
 
-  void finished(const std::shared_ptr<lane>& one) {
+  void finished(const std::shared_ptr<strand>& one) {
     std::deque<task> dropped;
     {
       const std::lock_guard lock(mutex);
@@ -90,11 +90,11 @@ struct large_frames::queue {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::string, owner> owners; ///< with frames that wait or are at work
-  std::deque<std::string> order;       ///< owners with a lane that is ready, and none at work
+  std::deque<std::string> order;       ///< owners with a strand that is ready, and none at work
   bool stopping = false;
 
 private:
-  void make_ready(const std::shared_ptr<lane>& one) {
+  void make_ready(const std::shared_ptr<strand>& one) {
     auto& of = owners[one->owner_];
     of.ready.push_back(one);
     if (!of.at_work && of.ready.size() == 1) order.push_back(one->owner_);
@@ -103,15 +103,15 @@ private:
 
 class large_frames::turn {
 public:
-  explicit turn(std::shared_ptr<lane> of) : lane_(std::move(of)) {}
-  ~turn() { lane_->queue_->finished(lane_); }
+  explicit turn(std::shared_ptr<strand> of) : strand_(std::move(of)) {}
+  ~turn() { strand_->queue_->finished(strand_); }
   turn(const turn&) = delete;
   turn& operator=(const turn&) = delete;
 
-  const std::shared_ptr<lane>& of() const { return lane_; }
+  const std::shared_ptr<strand>& of() const { return strand_; }
 
 private:
-  const std::shared_ptr<lane> lane_;
+  const std::shared_ptr<strand> strand_;
 };
 
 large_frames::large_frames(std::size_t threads) : queue_(std::make_shared<queue>()) {
@@ -128,7 +128,7 @@ void large_frames::stop() {
   threads_.clear();
 }
 
-void large_frames::add(const std::shared_ptr<lane>& to, task work) {
+void large_frames::add(const std::shared_ptr<strand>& to, task work) {
   to->queue_->add(to, std::move(work), false);
 }
 

@@ -24,9 +24,9 @@ public:
   using task = std::function<void(std::shared_ptr<turn>)>;
 
   /// The frames of one connection, which keep their order. Once one waits here, all that follow have to, small ones too.
-  class lane {
+  class strand {
   public:
-    lane(std::shared_ptr<queue> in, std::string owner) : queue_(std::move(in)), owner_(std::move(owner)) {}
+    strand(std::shared_ptr<queue> in, std::string owner) : queue_(std::move(in)), owner_(std::move(owner)) {}
 
     /// Whether none of its frames waits or is at work.
     bool idle() const { return unfinished_.load(std::memory_order_acquire) == 0; }
@@ -47,12 +47,12 @@ public:
   large_frames(const large_frames&) = delete;
   large_frames& operator=(const large_frames&) = delete;
 
-  std::shared_ptr<lane> open(std::string owner) const { return std::make_shared<lane>(queue_, std::move(owner)); }
+  std::shared_ptr<strand> open(std::string owner) const { return std::make_shared<strand>(queue_, std::move(owner)); }
 
   /// Calls `work` on one of the threads. The turn that it gets may outlive the call.
-  static void add(const std::shared_ptr<lane>& to, task work);
+  static void add(const std::shared_ptr<strand>& to, task work);
 
-  /// Gives the turn back, and has `work` done in the next one of its lane.
+  /// Gives the turn back, and has `work` done in the next one of its strand.
   static void again(std::shared_ptr<turn>&& instead_of, task work);
 
   /// Whether this thread is one of a `large_frames`.

@@ -206,17 +206,17 @@ session_terms server_core::terms() const {
 std::unique_ptr<session_handle> server_core::admit(connection_info info, std::shared_ptr<client_link> link) {
   if (info.resume_token) return admit_again(info, std::move(link));
   if (info.realtime) return admit_realtime(std::move(info), std::move(link));
-  auto lane = large_frames_.open(owner_of(info));
+  auto strand = large_frames_.open(owner_of(info));
   return std::make_unique<frame_handle<session_actor>>(
-      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane),
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(strand),
       small_message_bytes);
 }
 
 /// A session whose client is one of ours.
 std::unique_ptr<guest_handle> server_core::admit_guest(connection_info info, std::shared_ptr<guest_link> link) {
-  auto lane = large_frames_.open(owner_of(info));
-  return std::make_unique<guest_handle>(
-      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane));
+  auto strand = large_frames_.open(owner_of(info));
+  return std::make_unique<event_handle>(
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(strand));
 }
 
 /// Whether connections may have transcripts of what their users say.
@@ -272,12 +272,12 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
   auto machine = adapter_for(info);
-  auto lane = large_frames_.open(owner_of(info));
+  auto strand = large_frames_.open(owner_of(info));
   return std::make_unique<frame_handle<realtime_actor>>(
       system_.spawn<realtime_session>(realtime_, surroundings_.clock, surroundings_.counted, std::move(machine),
                                       surroundings_.open, surroundings_.recordings.get(), std::move(info),
                                       std::move(link)),
-      std::move(lane), small_openai_bytes);
+      std::move(strand), small_openai_bytes);
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,
@@ -300,7 +300,7 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
   if (auto live = offer_to_live(claim, *seen, offer, owner)) return live;
   // Its slot would not wait until the model is loaded.
   const bool later = surroundings_.logs && !taken && (draining_ || (left && loading()));
-  if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info.reservation, owner);
+  if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info, owner);
   offer->refuse(later ? protocol::server_restarts() : protocol::no_such_claim());
   return std::make_unique<deaf_handle>();
 }
@@ -319,7 +319,7 @@ std::unique_ptr<session_handle> server_core::offer_to_live(const log_store::clai
 /// A session of an earlier process: its log is read on another thread.
 std::unique_ptr<session_handle> server_core::take_up(log_store::claim claim, std::uint64_t seen,
                                                      const std::shared_ptr<resume_request>& offer,
-                                                     std::shared_ptr<void> reservation, const std::string& owner) {
+                                                     const connection_info& info, const std::string& owner) {
   rebuild_terms terms;
   terms.resume_bytes = surroundings_.resume_bytes;
   terms.most_replay_bytes = surroundings_.replay_bytes;
@@ -329,11 +329,11 @@ std::unique_ptr<session_handle> server_core::take_up(log_store::claim claim, std
     return protocol::make_resume_token(random);
   };
   auto late = std::make_shared<late_session>();
-  auto done = [this, claim, seen, offer, owner, reservation = std::move(reservation),
+  auto done = [this, claim, seen, offer, owner, reservation = info.reservation, account = info.account,
                late](std::optional<log_store::taken> found) {
     try {
       // Without `found`, an earlier connection may have taken it up meanwhile.
-      if (found) system_.spawn<session>(surroundings_, queue_, std::move(*found), reservation);
+      if (found) system_.spawn<session>(surroundings_, queue_, std::move(*found), reservation, account);
     } catch (const std::exception& problem) {
       log()->error("a session of an earlier process could not be started: {}", problem.what());
     }

@@ -68,6 +68,7 @@ public:
 
   // gateway_api; all thread-safe
   std::unique_ptr<session_handle> admit(connection_info info, std::shared_ptr<client_link> link) override;
+  std::unique_ptr<guest_handle> admit_guest(connection_info info, std::shared_ptr<guest_link> link) override;
   readiness ready() const override { return board_.ready(); }
   std::string model() const override { return board_.model(); }
   std::string fault() const override;
@@ -98,14 +99,13 @@ private:
   bool can_transcribe() const;
   bool can_delegate() const;
   std::unique_ptr<protocol::realtime::adapter> adapter_for(const connection_info& info);
-  std::unique_ptr<guest_handle> admit_guest(connection_info info, std::shared_ptr<guest_link> link);
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> offer_to_live(const log_store::claim& claim, std::uint64_t seen,
                                                 const std::shared_ptr<resume_request>& offer, const std::string& owner);
   std::unique_ptr<session_handle> take_up(log_store::claim claim, std::uint64_t seen,
-                                          const std::shared_ptr<resume_request>& offer,
-                                          std::shared_ptr<void> reservation, const std::string& owner);
+                                          const std::shared_ptr<resume_request>& offer, const connection_info& info,
+                                          const std::string& owner);
 
   const nodes nodes_;
   const protocol::session_limits limits_;

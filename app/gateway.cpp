@@ -37,10 +37,12 @@ int gateway(const service_flags& flags) {
   net::server server(std::move(options), core);
   spdlog::info("workers join at {}", nodes->address());
   std::cout << "ready " << server.url() << std::endl;
-  const std::vector<reading> parts{[&] { return server.read_again(); }, [&] { return nodes->read_again(); },
-                                   peers.read_again};
+  auto parts = std::move(peers.read_again);
+  parts.insert(parts.end(), {[&] { return server.read_again(); }, [&] { return nodes->read_again(); }});
+  auto watch = watch_secrets(settings, news);
   auto end = news.wait();
   for (; end.kind == service_news::what::asked_to_reload; end = news.wait()) reload(parts);
+  watch.reset();
   const bool broken = end.kind == service_news::what::broken;
   if (broken)
     std::cerr << "parley: " << end.reason << std::endl;

@@ -15,7 +15,7 @@ std::string node_name(const config::settings& settings);
 /// How nodes are called.
 struct node_dialers {
   std::vector<actors::node_dialer> dial;
-  std::function<std::function<void()>()> read_again; ///< as `net::node_dialer::read_again`
+  std::vector<std::function<std::function<void()>()>> read_again; ///< as `net::node_dialer::read_again`, of each
 };
 
 /// One for each of the addresses, which are separated by spaces. \throws config::settings_error as `net::node_dialer`

@@ -79,7 +79,9 @@ int serve(const service_flags& flags) {
   } else {
     workers = std::make_unique<device_workers>(flags, settings, devices, core, news);
   }
+  auto watch = watch_secrets(settings, news);
   const int status = serve_until_told(news, server, devices.size());
+  watch.reset();
   core.drain();
   server.stop(flush_time);
   workers.reset();

@@ -97,6 +97,14 @@ void reload(const std::vector<reading>& parts) {
   }
 }
 
+std::unique_ptr<file_watch> watch_secrets(const config::settings& settings, service_news& news) {
+  std::vector<std::filesystem::path> files{settings.auth.keys_file, settings.nodes.cert, settings.nodes.key,
+                                           settings.nodes.ca};
+  if (settings.tls.mode == config::tls_mode::file) files.insert(files.end(), {settings.tls.cert, settings.tls.key});
+  const auto every = std::chrono::milliseconds(static_cast<std::int64_t>(settings.auth.reload_seconds * 1000));
+  return std::make_unique<file_watch>(std::move(files), every, [&news] { news.ask_to_reload(); });
+}
+
 std::string resolve_model(config::settings& settings) {
   if (settings.worker.model.empty()) settings.worker.model = inference::default_model_directory().string();
   return settings.worker.model;

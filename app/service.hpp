@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/file_watch.hpp"
 #include "app/service_news.hpp"
 #include "config/settings.hpp"
 
@@ -64,11 +65,14 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// Reads something again, and returns what puts it into effect; throws if that is not possible.
+/// Reads something again, and returns what applies it; throws if it cannot be read.
 using reading = std::function<std::function<void()>()>;
 
-/// Reads all of it again, then puts all into effect. If something cannot be read, all stays as it was, and the log says why.
+/// Reads everything again, then applies it. If anything cannot be read, nothing changes, and the log says why.
 void reload(const std::vector<reading>& parts);
+
+/// Asks for a reload when keys or certificates have changed, if `auth.reload_seconds` says so.
+std::unique_ptr<file_watch> watch_secrets(const config::settings& settings, service_news& news);
 
 /// Returns the checkpoint that the settings name, or else the embedded one, and stores its path in `worker.model`.
 /// Throws std::runtime_error if the embedded one is missing.

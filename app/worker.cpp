@@ -41,8 +41,9 @@ int worker(const service_flags& flags) {
         if (what.kind == ended) news.worker_down("the model cannot be served: " + what.reason);
         if (what.kind == refused) news.worker_down("cannot join: " + what.reason);
       });
+  const auto watch = watch_secrets(settings, news);
   auto next = news.wait();
-  for (; next.kind == service_news::what::asked_to_reload; next = news.wait()) reload({gateways.read_again});
+  for (; next.kind == service_news::what::asked_to_reload; next = news.wait()) reload(gateways.read_again);
   if (next.kind == service_news::what::worker_down) {
     // The supervisor of this process restarts it.
     std::cerr << "parley: " << next.reason << std::endl;

@@ -1,7 +1,7 @@
+#include "client/codec/server_glance.hpp"
 #include "client/load_client.hpp"
 #include "client/load_material.hpp"
 #include "protocol/codec/server_codec.hpp"
-#include "protocol/codec/server_glance.hpp"
 #include "protocol/media/wav.hpp"
 
 #include <benchmark/benchmark.h>
@@ -25,7 +25,7 @@ std::string answer(std::size_t samples) {
 
 void read_answer(benchmark::State& state) {
   const auto frame = answer(static_cast<std::size_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(protocol::glance(frame));
+  for (auto _ : state) benchmark::DoNotOptimize(glance(frame));
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(frame.size()));
 }
 BENCHMARK(read_answer)->Arg(0)->Arg(24'000)->Unit(benchmark::kMicrosecond);
@@ -47,13 +47,13 @@ void second(benchmark::State& state) {
   no_hands hands;
   load_figures figures;
   load_client person(role, script, habits, 1e12, hands, figures);
-  protocol::server_glance event;
-  event.type = protocol::server_event_type::queue_done;
+  server_glance event;
+  event.type = server_event_type::queue_done;
   person.connecting(0);
   person.heard(0, event);
-  event.type = protocol::server_event_type::created;
+  event.type = server_event_type::created;
   person.heard(0, event);
-  event.type = protocol::server_event_type::spoken;
+  event.type = server_event_type::spoken;
   event.text = event.answers_unit = true;
   event.audio_samples = 24'000;
   double now = 0;

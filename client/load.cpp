@@ -93,20 +93,21 @@ double cpu_seconds() {
 }
 
 /// One thread's connections. They live until all threads have ended.
-struct lane {
+struct thread_share {
   boost::asio::io_context io{1};
   load_figures figures;
   std::vector<std::unique_ptr<load_participant>> people;
 };
 
 /// Runs all clients to the end, and reports progress.
-void run_lanes(std::vector<std::unique_ptr<lane>>& lanes, load_world& world, std::size_t sessions, std::ostream& err) {
+void run_all(std::vector<std::unique_ptr<thread_share>>& shares, load_world& world, std::size_t sessions,
+             std::ostream& err) {
   std::mutex mutex;
   std::condition_variable changed;
-  std::size_t running = lanes.size();
+  std::size_t running = shares.size();
   std::vector<std::jthread> threads;
-  threads.reserve(lanes.size());
-  for (auto& each : lanes)
+  threads.reserve(shares.size());
+  for (auto& each : shares)
     threads.emplace_back([&, own = each.get()] {
       own->io.run_until(world.start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                           std::chrono::duration<double>(world.end + patience)));
@@ -177,19 +178,19 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const auto threads = std::min(options.threads > 0 ? options.threads : cores, options.sessions);
   const auto roles = cast_roles(options.sessions, modes, options.mixed_dialects, ramp, options.seed);
-  std::vector<std::unique_ptr<lane>> lanes;
-  lanes.reserve(static_cast<std::size_t>(threads));
-  for (int i = 0; i < threads; ++i) lanes.push_back(std::make_unique<lane>());
+  std::vector<std::unique_ptr<thread_share>> shares;
+  shares.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i) shares.push_back(std::make_unique<thread_share>());
   world.start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < roles.size(); ++i) {
-    auto& own = *lanes[i % lanes.size()];
+    auto& own = *shares[i % shares.size()];
     own.people.push_back((*make)(own.io, world, roles[i], own.figures));
   }
   const auto cpu_before = cpu_seconds();
-  run_lanes(lanes, world, roles.size(), err);
+  run_all(shares, world, roles.size(), err);
 
   load_figures all;
-  for (auto& each : lanes) all.merge(each->figures);
+  for (auto& each : shares) all.merge(each->figures);
   const load_run run{world.now(), cpu_seconds() - cpu_before, threads, world.progress.most_held};
   out << load_table(all, run) << std::flush;
   const bool written = write_file(options.json, load_json(all, run), err);

@@ -27,8 +27,8 @@ void load_client::connecting(double now) {
   hands_->wake_at(std::max(end_, now));
 }
 
-void load_client::heard(double now, const protocol::server_glance& event) {
-  using type = protocol::server_event_type;
+void load_client::heard(double now, const server_glance& event) {
+  using type = server_event_type;
   if (state_ == state::over) return;
   switch (event.type) {
   case type::queue_done:
@@ -118,11 +118,11 @@ void load_client::resumed(double now) {
   into_->returned.add(between(lost_, now));
 }
 
-void load_client::answer(double now, const protocol::server_glance& event) {
+void load_client::answer(double now, const server_glance& event) {
   if (chats()) {
     if (open_.empty()) return;
     take_output(now, event, open_.front());
-    if (event.type == protocol::server_event_type::response_done) {
+    if (event.type == server_event_type::response_done) {
       if (event.reason == "error") fail("response_error");
       ++into_->turns;
       finish_question(now);
@@ -138,8 +138,8 @@ void load_client::answer(double now, const protocol::server_glance& event) {
   dropped_ = std::max(dropped_, event.dropped_units);
 }
 
-void load_client::take_output(double now, const protocol::server_glance& event, double due) {
-  if (event.type == protocol::server_event_type::listen) {
+void load_client::take_output(double now, const server_glance& event, double due) {
+  if (event.type == server_event_type::listen) {
     ear_.silence(listener::seconds(now));
     turn_has_text_ = turn_has_sound_ = false;
     if (silence_due_) into_->silenced.add(between(*silence_due_, now));

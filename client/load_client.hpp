@@ -1,9 +1,9 @@
 #pragma once
 
+#include "client/codec/server_glance.hpp"
 #include "client/listener.hpp"
 #include "client/load_figures.hpp"
 #include "client/load_scenario.hpp"
-#include "protocol/codec/server_glance.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -38,7 +38,7 @@ public:
               load_hands& hands, load_figures& into);
 
   void connecting(double now);
-  void heard(double now, const protocol::server_glance& event);
+  void heard(double now, const server_glance& event);
   void woken(double now);
 
   /// The connection broke and the server kept the session; and it continues over another one.
@@ -54,8 +54,8 @@ private:
   enum class state { connecting, initialising, active, closing, over };
 
   void begin(double now);
-  void answer(double now, const protocol::server_glance& event);
-  void take_output(double now, const protocol::server_glance& event, double due);
+  void answer(double now, const server_glance& event);
+  void take_output(double now, const server_glance& event, double due);
   void finish_unit(double now, std::size_t unit);
   void finish_question(double now);
   void fail(std::string_view code);

@@ -21,8 +21,8 @@ void load_connection::connect() {
   socket_->connect(protocol::name_of(role_.mode));
 }
 
-void load_connection::on_event(const protocol::server_glance& event) {
-  if (event.answers_unit || event.type == protocol::server_event_type::response_done) ++world_.progress.answers;
+void load_connection::on_event(const server_glance& event) {
+  if (event.answers_unit || event.type == server_event_type::response_done) ++world_.progress.answers;
   person_.heard(world_.now(), event);
   tell_progress();
 }

@@ -20,7 +20,7 @@ private:
   void connect() override;
   void woken(double now) override { person_.woken(now); }
   bool holds_session() const override { return person_.holds_session(); }
-  void on_event(const protocol::server_glance& event);
+  void on_event(const server_glance& event);
   void on_ended(const ws_client::ending& how);
 
   void send_init() override;

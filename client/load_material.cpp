@@ -1,6 +1,6 @@
 #include "client/load_material.hpp"
 
-#include "protocol/codec/client_side.hpp"
+#include "client/codec/frames.hpp"
 #include "protocol/media/sound_file.hpp"
 
 namespace parley::client {
@@ -44,16 +44,16 @@ tl::expected<load_material, std::string> load_material::make(std::span<const std
         if (which == mode::video && picture.empty()) continue; // sent as audio
         auto& frames = made.units_[kind_of(which, words, force)];
         for (std::size_t at = 0; at < spoken.size(); at += unit_samples)
-          frames.push_back(shared(protocol::encode_append(words, std::span(spoken).subspan(at, unit_samples), force,
-                                                          which == mode::video ? picture : std::string())));
+          frames.push_back(shared(encode_append(words, std::span(spoken).subspan(at, unit_samples), force,
+                                                which == mode::video ? picture : std::string())));
       }
-  protocol::init_request init{.spoken = dialect::current, .resume = habits.resume};
+  init_request init{.spoken = dialect::current, .resume = habits.resume};
   if (habits.speak_tokens > 0) init.max_speak_tokens = habits.speak_tokens;
-  made.inits_ = {shared(protocol::encode_init(init)), shared(protocol::encode_init({.spoken = dialect::legacy}))};
+  made.inits_ = {shared(encode_init(init)), shared(encode_init({.spoken = dialect::legacy}))};
   for (const auto& prompt : prompts)
     made.questions_.push_back(
-        shared(protocol::encode_chat({.prompt = prompt, .max_new_tokens = max_new_tokens, .tts = habits.tts})));
-  made.close_ = shared(protocol::encode_close("user_stop"));
+        shared(encode_chat({.prompt = prompt, .max_new_tokens = max_new_tokens, .tts = habits.tts})));
+  made.close_ = shared(encode_close("user_stop"));
   return made;
 }
 

@@ -3,12 +3,12 @@
 namespace parley::client {
 
 load_participant::load_participant(boost::asio::io_context& io, load_world& world, const load_scenario& role)
-    : io_(io), world_(world), role_(role), alarm_(io.get_executor()) {
-  alarm_.at(world_.at(role_.start), [this] { connect(); });
+    : io_(io), world_(world), role_(role), timer_(io.get_executor()) {
+  timer_.at(world_.at(role_.start), [this] { connect(); });
 }
 
 void load_participant::wake(double time) {
-  alarm_.at(world_.at(time), [this] {
+  timer_.at(world_.at(time), [this] {
     if (over_) return;
     woken(world_.now());
     tell_progress();
@@ -16,7 +16,7 @@ void load_participant::wake(double time) {
 }
 
 void load_participant::end() {
-  alarm_.cancel();
+  timer_.cancel();
   over_ = true;
   ++world_.progress.over;
   tell_progress();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/alarm_clock.hpp"
+#include "client/deadline_timer.hpp"
 #include "client/load_scenario.hpp"
 #include "client/server_url.hpp"
 
@@ -72,7 +72,7 @@ private:
   virtual void woken(double now) = 0;
   virtual bool holds_session() const = 0;
 
-  alarm_clock alarm_;
+  deadline_timer timer_;
   bool held_ = false, over_ = false;
 };
 

@@ -68,22 +68,22 @@ private:
   };
 
   std::string init_frame() const override {
-    return protocol::encode_init({.spoken = spoken_dialect(),
-                                  .system_prompt = options_.system_prompt,
-                                  .force_listen_count = options_.force_listen_count,
-                                  .greedy = options_.greedy,
-                                  .seed = options_.seed,
-                                  .voice = voice_,
-                                  .resume = true});
+    return encode_init({.spoken = spoken_dialect(),
+                        .system_prompt = options_.system_prompt,
+                        .force_listen_count = options_.force_listen_count,
+                        .greedy = options_.greedy,
+                        .seed = options_.seed,
+                        .voice = voice_,
+                        .resume = true});
   }
 
-  void on_created(const protocol::server_message& event) override {
+  void on_created(const server_message& event) override {
     print_event("session.created", printable_line(event.session_id));
     start_ = clock::now();
     send_unit();
   }
 
-  void on_output(const protocol::server_message& event) override {
+  void on_output(const server_message& event) override {
     // Legacy answers do not name their unit, but they come in order.
     const std::size_t unit = event.input > 0 ? static_cast<std::size_t>(event.input) : last_unit_ + 1;
     if (unit > sent_) return fail("an answer to a unit that was not sent");
@@ -100,7 +100,7 @@ private:
     if (options_.fast) send_unit();
   }
 
-  void take(const protocol::server_message& event, std::size_t unit) {
+  void take(const server_message& event, std::size_t unit) {
     const auto now = clock::now();
     const first_time here{unit, now - sent_at_[unit - 1]};
     // With `fast`, answers are placed in time as if the seconds had been spoken at normal pace.
@@ -111,8 +111,8 @@ private:
     heard_.take(heard_at, event.audio);
     sound_ += seconds(static_cast<double>(event.audio.size()) / listener::rate);
     if (event.end_of_turn) heard_.end_of_turn();
-    if (event.type == protocol::server_event_type::listen) heard_.silence(heard_at);
-    speaking_ = speaking_ || event.type == protocol::server_event_type::spoken;
+    if (event.type == server_event_type::listen) heard_.silence(heard_at);
+    speaking_ = speaking_ || event.type == server_event_type::spoken;
   }
 
   void tell_answer(std::size_t unit, seconds latency) {
@@ -150,7 +150,7 @@ private:
     const auto unit = std::span(samples_).subspan(sent_ * unit_samples, unit_samples);
     const auto picture = sent_ < pictures_.size() ? std::string_view(pictures_[sent_]) : std::string_view();
     sent_at_[sent_++] = clock::now();
-    append(protocol::encode_append(spoken_dialect(), unit, false, picture));
+    append(encode_append(spoken_dialect(), unit, false, picture));
     expect_answer();
     if (options_.fast || sent_ == sent_at_.size()) return;
     pace_.expires_at(start_ + std::chrono::seconds(sent_));

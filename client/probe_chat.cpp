@@ -30,31 +30,31 @@ public:
   const std::vector<float>& heard() const { return heard_; }
 
 private:
-  std::string init_frame() const override { return protocol::encode_init({.resume = true}); }
+  std::string init_frame() const override { return encode_init({.resume = true}); }
 
   // Does not print the id, so that the same prompt and seed give the same output, except for times.
-  void on_created(const protocol::server_message&) override {
+  void on_created(const server_message&) override {
     asked_ = clock::now();
-    append(protocol::encode_chat({.prompt = options_.prompt,
-                                  .images = std::move(what_.images),
-                                  .sounds = std::move(what_.sounds),
-                                  .system = options_.system,
-                                  .max_new_tokens = options_.max_new_tokens,
-                                  .greedy = options_.greedy,
-                                  .seed = options_.seed,
-                                  .streaming = options_.stream,
-                                  .tts = !options_.save.empty()}));
+    append(encode_chat({.prompt = options_.prompt,
+                        .images = std::move(what_.images),
+                        .sounds = std::move(what_.sounds),
+                        .system = options_.system,
+                        .max_new_tokens = options_.max_new_tokens,
+                        .greedy = options_.greedy,
+                        .seed = options_.seed,
+                        .streaming = options_.stream,
+                        .tts = !options_.save.empty()}));
     expect_answer();
   }
 
-  void on_output(const protocol::server_message& event) override {
+  void on_output(const server_message& event) override {
     const auto now = clock::now();
     if (!event.audio.empty()) {
       if (!first_sound_) first_sound_ = now;
       last_sound_ = now;
       heard_.insert(heard_.end(), event.audio.begin(), event.audio.end());
     }
-    if (event.type != protocol::server_event_type::response_done) {
+    if (event.type != server_event_type::response_done) {
       if (!first_ && !event.text.empty()) first_ = now;
       out_ << printable(event.text) << std::flush;
       return expect_answer();

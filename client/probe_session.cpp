@@ -34,9 +34,9 @@ int probe_session::run(std::string_view mode) {
 }
 
 void probe_session::on_text(std::string_view frame) {
-  const auto event = protocol::read_server_message(frame);
+  const auto event = read_server_message(frame);
   if (!event) return fail("the server sent something that is not an event");
-  using type = protocol::server_event_type;
+  using type = server_event_type;
   switch (event->type) {
   case type::queued:
   case type::queue_update: return tell_place(*event);
@@ -83,7 +83,7 @@ void probe_session::print_event(std::string_view event, std::string_view what) {
   out_ << std::left << std::setw(20) << event << what << std::endl;
 }
 
-void probe_session::tell_place(const protocol::server_message& event) {
+void probe_session::tell_place(const server_message& event) {
   overdue_.cancel(); // waiting in a queue may take any time
   print_event(event.type_name, "position " + std::to_string(event.position) + " of " +
                                    std::to_string(event.queue_length) + ", about " +
@@ -99,7 +99,7 @@ void probe_session::fail(std::string_view why) {
 
 void probe_session::close_session(std::string_view reason) {
   if (std::exchange(close_asked_, true)) return;
-  socket_.send(protocol::encode_close(reason));
+  socket_.send(encode_close(reason));
   expect_end();
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "client/alarm_clock.hpp"
+#include "client/codec/frames.hpp"
+#include "client/codec/server_glance.hpp"
+#include "client/deadline_timer.hpp"
 #include "client/session_socket.hpp"
-#include "protocol/codec/client_side.hpp"
-#include "protocol/codec/server_glance.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -27,8 +27,8 @@ public:
 
 protected:
   virtual std::string init_frame() const = 0;
-  virtual void on_created(const protocol::server_message& event) = 0;
-  virtual void on_output(const protocol::server_message& event) = 0;
+  virtual void on_created(const server_message& event) = 0;
+  virtual void on_output(const server_message& event) = 0;
 
   /// Prints one aligned line.
   void print_event(std::string_view event, std::string_view what);
@@ -57,11 +57,11 @@ private:
   void on_lost();
   void on_resumed(std::int64_t resent);
   void on_ended(const ws_client::ending& how);
-  void tell_place(const protocol::server_message& event);
+  void tell_place(const server_message& event);
 
   std::ostream& err_;
   session_socket socket_;
-  alarm_clock overdue_;
+  deadline_timer overdue_;
   int status_ = 0;
   std::chrono::steady_clock::time_point lost_; ///< when the connection broke
   bool close_asked_ = false;

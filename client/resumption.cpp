@@ -13,8 +13,8 @@ constexpr std::int64_t kept_after_answer = 60;
 
 } // namespace
 
-void resumption::heard(const protocol::server_glance& event) {
-  using type = protocol::server_event_type;
+void resumption::heard(const server_glance& event) {
+  using type = server_event_type;
   last_event_ = std::max(last_event_, event.event_id);
   forget_answered(event.input);
   switch (event.type) {

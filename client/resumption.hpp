@@ -1,6 +1,6 @@
 #pragma once
 
-#include "protocol/codec/server_glance.hpp"
+#include "client/codec/server_glance.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -27,7 +27,7 @@ public:
   explicit resumption(std::size_t addresses, std::size_t address = 0) : refused_(addresses), address_(address) {}
 
   /// Call for each event that arrives.
-  void heard(const protocol::server_glance& event);
+  void heard(const server_glance& event);
 
   /// Keeps an append that is sent, or that waits for the return.
   void sent(frame append);

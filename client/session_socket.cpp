@@ -13,7 +13,7 @@ constexpr double attempt_time = 5; ///< seconds after which an attempt to come b
 session_socket::session_socket(const boost::asio::any_io_executor& executor, std::vector<server_url> urls,
                                std::size_t first, std::uint64_t seed, callbacks told)
     : executor_(executor), urls_(std::move(urls)), first_(first % urls_.size()), told_(std::move(told)),
-      memory_(urls_.size(), first_), chance_(seed), alarm_(executor) {}
+      memory_(urls_.size(), first_), chance_(seed), timer_(executor) {}
 
 void session_socket::connect(std::string_view mode) {
   mode_query_ = "mode=" + std::string(mode);
@@ -50,10 +50,10 @@ void session_socket::open(std::size_t address, const std::string& query) {
 }
 
 void session_socket::take(std::string_view frame) {
-  const auto event = protocol::glance(frame);
+  const auto event = glance(frame);
   if (!event) return told_.unreadable(frame);
   memory_.heard(*event);
-  if (event->type == protocol::server_event_type::resumed) return resume(*event);
+  if (event->type == server_event_type::resumed) return resume(*event);
   if (!away_) told_.event(frame, *event); // until the return an address only says why it does not have the session
 }
 
@@ -70,7 +70,7 @@ void session_socket::lose(const ws_client::ending& how) {
 }
 
 void session_socket::give_up(std::uint16_t code) {
-  alarm_.cancel();
+  timer_.cancel();
   socket_.reset();
   told_.ended({code, "the session could not be resumed"});
 }
@@ -83,8 +83,8 @@ void session_socket::come_back(std::size_t address) {
   });
 }
 
-void session_socket::resume(const protocol::server_glance& event) {
-  alarm_.cancel();
+void session_socket::resume(const server_glance& event) {
+  timer_.cancel();
   away_ = false;
   for (auto& append : memory_.missing()) socket_->send(std::move(append));
   if (farewell_) socket_->send(farewell_);
@@ -92,7 +92,7 @@ void session_socket::resume(const protocol::server_glance& event) {
 }
 
 void session_socket::wait(double seconds, std::function<void()> then) {
-  alarm_.after(std::chrono::duration_cast<alarm_clock::clock::duration>(std::chrono::duration<double>(seconds)),
+  timer_.after(std::chrono::duration_cast<deadline_timer::clock::duration>(std::chrono::duration<double>(seconds)),
                std::move(then));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/alarm_clock.hpp"
+#include "client/deadline_timer.hpp"
 #include "client/resumption.hpp"
 #include "client/server_url.hpp"
 #include "client/ws_client.hpp"
@@ -25,7 +25,7 @@ public:
   struct callbacks {
     std::function<void()> opened; ///< the first connection stands
     /// A frame and what it says, valid during the call. What concerns only the return stays inside.
-    std::function<void(std::string_view, const protocol::server_glance&)> event;
+    std::function<void(std::string_view, const server_glance&)> event;
     std::function<void(std::string_view)> unreadable;    ///< a frame that is no event
     std::function<void()> lost;                          ///< the connection broke, and the session may go on
     std::function<void(std::int64_t resent)> resumed;    ///< it does; that many events follow again
@@ -57,7 +57,7 @@ private:
   void lose(const ws_client::ending& how);
   void give_up(std::uint16_t code);
   void come_back(std::size_t address);
-  void resume(const protocol::server_glance& event);
+  void resume(const server_glance& event);
   void wait(double seconds, std::function<void()> then);
   double now() const;
 
@@ -69,7 +69,7 @@ private:
   callbacks told_;
   resumption memory_;
   std::mt19937_64 chance_;
-  alarm_clock alarm_;
+  deadline_timer timer_;
   std::unique_ptr<ws_client> socket_;
   std::shared_ptr<const std::string> farewell_; ///< the session.close, once there is one
   bool reached_ = false;                        ///< a connection stood

@@ -8,7 +8,8 @@ if(PARLEY_INSTALL_LIBTORCH)
   # As a property of the target, the path goes into the installed file only, and CMake escapes what has to be escaped.
   set_target_properties(parley PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/parley")
   file(GLOB torch_libraries "${TORCH_ROOT}/lib/*.so*" "${TORCH_ROOT}/../nvidia/*/lib/*.so*")
-  list(FILTER torch_libraries EXCLUDE REGEX "/lib(torch_python|shm)[.]so")
+  # Of the rest, what only Python or PyTorch's own tests load.
+  list(FILTER torch_libraries EXCLUDE REGEX "/lib(torch_python|shm|jitbackend_test|torchbind_test|backend_with_compiler|aoti_custom_ops)[.]so")
   if(NOT PARLEY_TORCH_CUDA)
     list(FILTER torch_libraries EXCLUDE REGEX "/lib(torch_cuda|c10_cuda|torch_nvshmem|caffe2_nvrtc)[^/]*$")
   endif()

@@ -97,6 +97,12 @@ const std::array table{
         "Names under which browsers reach this server, separated by spaces, without ports. Without API keys, its page "
         "works only under these, server.host, localhost and IP addresses: any other name might be an attacker's, "
         "pointed at this server (DNS rebinding)."},
+    key{"server.trusted_proxies", PARLEY_MEMBER(server.trusted_proxies),
+        "Addresses and networks (10.0.0.0/8) of proxies in front of this server, separated by spaces. Of what comes "
+        "from "
+        "them, limits and logs see the client that X-Forwarded-For names: the last address in it that is none of "
+        "these. "
+        "Anybody can write that header, so name only proxies that set it, or add to it."},
 
     key{"tls.mode", PARLEY_MEMBER(tls.mode),
         "off (plain text), auto (a self-signed certificate for localhost, server.host and server.names, made at the "
@@ -109,8 +115,10 @@ const std::array table{
         "Its private key, PEM. With auto, empty = parley/tls.key in the user's state folder."},
 
     key{"auth.keys_file", PARLEY_MEMBER(auth.keys_file),
-        "API keys, one per line: NAME HASH [admin], where HASH is the SHA-256 of the key in hexadecimal; # begins a "
-        "comment. Empty = no key is needed."},
+        "API keys, one per line: NAME HASH [admin] [LIMIT=NUMBER]..., where HASH is the SHA-256 of the key in "
+        "hexadecimal; "
+        "# begins a comment. What a key may use is limited by minutes_per_day, minutes_per_month, tokens_per_day, "
+        "tokens_per_month, sessions and starts_per_minute. Empty = no key is needed."},
     key{"auth.ephemeral_secret_file", PARLEY_MEMBER(auth.ephemeral_secret_file),
         "File with the secret that ephemeral keys are made with (POST /v1/realtime/client_secrets): 32 random bytes or "
         "more. Gateways that share it accept each other's. Empty = keys are good for the process that made them."},
@@ -118,6 +126,11 @@ const std::array table{
         "Pages that may open a session from a browser, separated by spaces: \"same\" (pages of this host, whatever the "
         "port; see server.names), \"*\" (all), or origins like https://example.org. Clients that send no Origin are "
         "not browsers and are always allowed."},
+    key{"auth.reload_seconds", PARLEY_MEMBER(auth.reload_seconds),
+        "How often to look whether auth.keys_file or a certificate has changed, and to read all of them again if so, "
+        "as "
+        "SIGHUP does: for secrets that something else mounts and renews. 0 = never.",
+        0, day},
 
     key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
     key{"worker.assets", PARLEY_MEMBER(worker.assets),
@@ -239,7 +252,7 @@ const std::array table{
         "Time limit for the last frames and the closing handshake of a connection.", 0.001, 3600},
     key{"limits.sessions_per_address", PARLEY_MEMBER(limits.sessions_per_address),
         "Open sessions per client address and per API key; more are refused with 429. 0 = no limit. Behind a proxy, "
-        "all clients have the proxy's address.",
+        "all clients have the proxy's address, unless server.trusted_proxies names it.",
         0, 1e6},
     key{"limits.sessions_per_key", PARLEY_MEMBER(limits.sessions_per_key), "", 0, 1e6},
     key{"limits.starts_per_address", PARLEY_MEMBER(limits.starts_per_address),

@@ -46,7 +46,8 @@ struct settings {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8006; ///< 0 = any free port
     int io_threads = 1;
-    std::string names; ///< other host names of the server, separated by spaces
+    std::string names;           ///< other host names of the server, separated by spaces
+    std::string trusted_proxies; ///< addresses and networks, separated by spaces
   } server;
 
   struct {
@@ -59,6 +60,7 @@ struct settings {
     std::string keys_file;             ///< empty = no key is needed
     std::string ephemeral_secret_file; ///< empty = a secret of this process
     std::string allowed_origins = "same";
+    double reload_seconds = 0; ///< 0 = only SIGHUP does
   } auth;
 
   struct {

@@ -21,7 +21,8 @@ meters::meters()
                       .Help("Sessions refused before the upgrade, by reason.")
                       .Register(registry_);
   refused_ = {&refused.Add({{"reason", "key"}}), &refused.Add({{"reason", "origin"}}),
-              &refused.Add({{"reason", "sessions"}}), &refused.Add({{"reason", "rate"}})};
+              &refused.Add({{"reason", "sessions"}}), &refused.Add({{"reason", "rate"}}),
+              &refused.Add({{"reason", "quota"}})};
   prometheus::BuildGauge()
       .Name("parley_build_info")
       .Help("1; the labels tell the version.")

@@ -34,7 +34,7 @@ private:
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Gauge& connections_;
   prometheus::Gauge& outbox_;
-  std::array<prometheus::Counter*, 4> refused_;
+  std::array<prometheus::Counter*, 5> refused_;
   std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes_ = std::make_shared<std::atomic<std::int64_t>>(0);
 };
 

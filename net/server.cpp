@@ -59,9 +59,11 @@ server_options options_from(const config::settings& settings) {
   options.host = settings.server.host;
   options.port = settings.server.port;
   options.names = settings.server.names;
+  options.trusted_proxies = settings.server.trusted_proxies;
   options.threads = settings.server.io_threads;
   options.tls = {settings.tls.mode, settings.tls.cert, settings.tls.key};
   options.keys_file = settings.auth.keys_file;
+  if (!settings.journal.dir.empty()) options.usage_file = std::filesystem::path(settings.journal.dir) / "key-usage";
   options.allowed_origins = settings.auth.allowed_origins;
   options.admission = {static_cast<std::size_t>(settings.limits.sessions_per_address),
                        static_cast<std::size_t>(settings.limits.sessions_per_key),
@@ -85,7 +87,9 @@ public:
                  std::move(options.allowed_origins),
                  {host_, options.names},
                  options.admission,
-                 secrets_of(options.ephemeral_secret_file)},
+                 secrets_of(options.ephemeral_secret_file),
+                 std::make_shared<key_usage>(options.usage_file)},
+                trusted_proxies(options.trusted_proxies),
                 base::current(make_tls(options.tls, host_, options.names)),
                 {},
                 {},
@@ -98,7 +102,8 @@ public:
         {core, std::move(options.voice), std::move(options.model), shared_.counted,
          [this] { return shared_.all.count(); },
          std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count(),
-         options.openai == config::openai_door::off ? nullptr : &shared_.entrance.ephemeral(), options.transcribes});
+         options.openai == config::openai_door::off ? nullptr : &shared_.entrance.ephemeral(), options.transcribes,
+         &shared_.entrance.usage()});
     try {
       listener_ = std::make_shared<listener>(io_, host_, options.port, shared_);
     } catch (const boost::system::system_error& error) {
@@ -151,9 +156,12 @@ public:
   std::size_t connections_now() const { return shared_.all.count(); }
 
   std::string url() const {
-    const bool v6 = host_.find(':') != std::string::npos;
-    return (shared_.tls.get() ? "https://" : "http://") + (v6 ? "[" + host_ + "]" : host_) + ":" +
-           std::to_string(port());
+    auto host = host_;
+    boost::system::error_code is_name;
+    const auto address = asio::ip::make_address(host, is_name);
+    if (!is_name && address.is_unspecified()) host = address.is_v6() ? "::1" : "127.0.0.1"; // one that opens
+    const bool v6 = host.find(':') != std::string::npos;
+    return (shared_.tls.get() ? "https://" : "http://") + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port());
   }
 
 private:

@@ -22,9 +22,11 @@ struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
   std::uint16_t port = 0;         ///< 0 = any free port
   std::string names;              ///< other host names of the server, separated by spaces
+  std::string trusted_proxies;    ///< addresses and networks, separated by spaces
   int threads = 1;                ///< number of I/O threads
   tls_options tls;
-  std::filesystem::path keys_file; ///< empty = no key is needed
+  std::filesystem::path keys_file;  ///< empty = no key is needed
+  std::filesystem::path usage_file; ///< what keys have used; empty = it ends with this process
   std::string allowed_origins = "same";
   admission_limits admission;
   connection_limits limits;

@@ -6,6 +6,7 @@
 #include "base/log_throttle.hpp"
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
+#include "net/access/peer.hpp"
 #include "net/channel/frame_buffer.hpp"
 #include "net/connections.hpp"
 #include "net/limits.hpp"
@@ -33,6 +34,7 @@ struct service {
   config::openai_door openai;
   actors::gateway_api& core;
   access_control entrance;
+  trusted_proxies proxies;
   base::current<boost::asio::ssl::context> tls; ///< of new connections; null = plain text
   meters counted;
   router routes;
@@ -49,7 +51,14 @@ struct service {
                                                 std::shared_ptr<actors::client_link> link) {
     const std::string key = info.key;
     auto handle = core.admit(std::move(info), std::move(link));
-    if (!entrance.still_lists(key)) core.close_sessions_of(key, key_removed);
+    close_if_removed(key);
+    return handle;
+  }
+  std::unique_ptr<actors::guest_handle> admit_guest(actors::connection_info info,
+                                                    std::shared_ptr<actors::guest_link> link) {
+    const std::string key = info.key;
+    auto handle = core.admit_guest(std::move(info), std::move(link));
+    close_if_removed(key);
     return handle;
   }
 
@@ -59,6 +68,11 @@ struct service {
     if (bytes <= frame_buffer::trusted) return true;
     if (!held) held = received.open(owner);
     return held->grow_to(bytes);
+  }
+
+private:
+  void close_if_removed(const std::string& key) {
+    if (!entrance.still_lists(key)) core.close_sessions_of(key, key_removed);
   }
 };
 

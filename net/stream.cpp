@@ -35,6 +35,10 @@ void stream::async_secure_as_client(asio::ssl::context& context, const std::stri
   tls_->async_handshake(asio::ssl::stream_base::client, asio::bind_executor(get_executor(), std::move(done)));
 }
 
+void stream::leave_tls() {
+  tls_.reset();
+}
+
 std::string stream::certificate_fault() const {
   const long verdict = SSL_get_verify_result(tls_->native_handle());
   return verdict == X509_V_OK ? std::string() : X509_verify_cert_error_string(verdict);

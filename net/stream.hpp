@@ -43,6 +43,9 @@ public:
   void async_secure(asio::ssl::context& context, handler<> done,
                     asio::ssl::stream_base::handshake_type as = asio::ssl::stream_base::server);
 
+  /// After a handshake that has failed: what follows is plain.
+  void leave_tls();
+
   /// Starts TLS as a client that asks for `server` (a host name or an address) and accepts only its certificate.
   void async_secure_as_client(asio::ssl::context& context, const std::string& server, handler<> done);
 

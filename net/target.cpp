@@ -11,6 +11,17 @@ target split_target(std::string_view text) {
   return {text.substr(0, mark), text.substr(mark + 1)};
 }
 
+std::optional<std::string> tidy_target(std::string_view text) {
+  const auto path = text.substr(0, text.find_first_of("?#"));
+  if (!path.starts_with('/')) return std::nullopt;
+  std::string tidied;
+  for (const char c : path)
+    if (c != '/' || !tidied.ends_with('/')) tidied.push_back(c);
+  if (tidied.size() > 1 && tidied.ends_with('/')) tidied.pop_back();
+  if (tidied.size() == path.size()) return std::nullopt;
+  return tidied.append(text.substr(path.size()));
+}
+
 std::string percent_decode(std::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());

@@ -15,6 +15,10 @@ struct target {
 /// Drops a fragment. The result refers to `text`.
 target split_target(std::string_view text);
 
+/// The same with single slashes in its path, and none at the end; nothing if it is so already, or no path. Clients make
+/// such targets of a base URL that ends with a slash.
+std::optional<std::string> tidy_target(std::string_view text);
+
 /// `%41` becomes `A`; invalid escapes stay as they are.
 std::string percent_decode(std::string_view text);
 

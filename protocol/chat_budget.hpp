@@ -7,6 +7,7 @@
 
 namespace parley::protocol {
 
+inline constexpr std::size_t max_chat_messages = 256;        ///< of one append
 inline constexpr std::size_t max_chat_items = 1024;          ///< content items in all messages of one append
 inline constexpr std::size_t max_chat_pictures = 512;        ///< pictures and video frames in all messages
 inline constexpr std::size_t max_chat_text_bytes = 1u << 20; ///< text of all messages, as written in the JSON

@@ -22,6 +22,7 @@ enum class error_code : std::uint8_t {
   worker_connect_failed,
   inference_error,
   resume_refused, ///< our addition (docs/protocol.md 14)
+  quota_exceeded, ///< ours, too: the API key has used up what it may use in a day or a month
 };
 
 /// The properties of an error code (docs/protocol.md section 10).
@@ -32,7 +33,7 @@ struct error_traits {
 };
 
 /// In the order of `error_code`.
-inline constexpr std::array<error_traits, 11> error_table{{
+inline constexpr std::array<error_traits, 12> error_table{{
     {"not_ready", true, 0},
     {"unknown_event", true, 0},
     {"invalid_event", true, 0},
@@ -44,7 +45,11 @@ inline constexpr std::array<error_traits, 11> error_table{{
     {"worker_connect_failed", false, 1013},
     {"inference_error", false, 0},
     {"resume_refused", true, 1008},
+    {"quota_exceeded", true, 1008},
 }};
+
+/// What quota_exceeded is called in the dialects of OpenAI's.
+inline constexpr std::string_view out_of_quota = "insufficient_quota";
 
 constexpr const error_traits& traits(error_code code) {
   return error_table[static_cast<std::size_t>(code)];

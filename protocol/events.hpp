@@ -93,7 +93,7 @@ struct chat_append_event : conversation::turn_request {
   std::string input_id;     ///< as in `append_event`
   bool names_tools = false; ///< it has `tools` or `tool_choice`, so that those of the init are not meant
   // Of a client inside the process, as its own client wrote them, JSON: for recordings.
-  std::string tools_as_written, tool_choice_as_written;
+  std::string tools_as_written, tool_choice_as_written, format_as_written;
 };
 
 /// input.tool_result in audio and video (docs/protocol.md 17).
@@ -155,6 +155,7 @@ struct session_queue_done {};
 
 /// The session is ACTIVE.
 struct session_created {
+  std::string session_id;           ///< for clients inside the process; frames have it from their `encode_context`
   std::optional<int> prompt_length; ///< tokens of the prefilled prompt
   bool turn_based = false;
   metrics measured;

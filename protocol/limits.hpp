@@ -43,9 +43,6 @@ struct session_limits {
   milliseconds drain = std::chrono::seconds(30);
   milliseconds resume = std::chrono::seconds(30); ///< how long a session outlives its connection, if requested; 0 =
                                                   ///< never
-  std::size_t delegations = 4; ///< calls of functions under way in audio and video; 0 = no functions there
-  milliseconds delegation = std::chrono::seconds(30); ///< until the client has answered one
-  bool transcribes = true;                            ///< whether `config.transcribe_input` is honoured
   std::size_t backlog_units = 2;                      ///< waiting units besides the running step
   std::size_t failover_units = 60;                    ///< the same while the session has no worker
   std::size_t min_legacy_samples = 4000;              ///< for input_audio_buffer.append (docs/protocol.md 3.4)
@@ -54,6 +51,13 @@ struct session_limits {
   window_mode window = window_mode::off;
   bool allow_client_window = true;   ///< whether `config.sliding_window_mode` is honoured (docs/protocol.md 6.10)
   bool duplex_response_done = false; ///< docs/protocol.md 12 (f)
+
+  /// False in a session that began in a build without functions in audio and video (docs/protocol.md 17), wishes (3.1) and
+  /// `config.generation`: it goes on as it began, and the rest is not used.
+  bool knows_functions = true;
+  std::size_t delegations = 4; ///< calls under way in audio and video; 0 = no functions there
+  milliseconds delegation = std::chrono::seconds(30); ///< until the client has answered one
+  bool transcribes = true;                            ///< whether `config.transcribe_input` is honoured
 };
 
 /// What the workers' builds and checkpoints can do.

@@ -14,6 +14,9 @@
 // What is said in a piece of sound, written down by the model itself, or judged: what is asked for, and what comes back.
 namespace parley::protocol {
 
+/// How many functions one turn may want.
+inline constexpr std::size_t most_turn_calls = 4;
+
 /// Longer turns are not written down: the model hears at most this much at a time.
 inline constexpr std::size_t most_transcribed_samples = std::size_t{16'000} * 30;
 

@@ -16,7 +16,8 @@ export function onKeys(actions, released = {}) {
     const action = actions[named(event)];
     if (!action) return;
     if (event.key !== "Escape" && event.target.closest(TYPED_INTO)) return;
-    if (event.key === " " && event.target.closest(PRESSED_BY_SPACE)) return;
+    // The button that has closed a dialog keeps the focus for a moment after it is gone.
+    if (event.key === " " && event.target.closest(PRESSED_BY_SPACE)?.getClientRects().length) return;
     event.preventDefault();
     if (!event.repeat) action();
   });

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/guest/guest_link.hpp"
+#include "actors/guest/guest_mailbox.hpp"
 #include "actors/messages.hpp"
 #include "protocol/transcript.hpp"
 

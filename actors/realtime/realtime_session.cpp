@@ -103,6 +103,8 @@ void realtime_session::perform(protocol::guest::open_session& effect) {
   info.remote = connection_.remote;
   info.group = connection_.group;
   info.key = connection_.key;
+  info.account = connection_.account;
+  info.dialect = dialect_;
   info.accepted = steady_now();
   if (recordings_) record(effect.kind);
   info.recording = connection_.recording;

@@ -18,6 +18,22 @@ namespace parley::actors {
 
 namespace {
 
+std::string_view word_for(protocol::dialect spoken) {
+  switch (spoken) {
+  case protocol::dialect::undecided: return "undecided";
+  case protocol::dialect::current: return "current";
+  case protocol::dialect::legacy: return "legacy";
+  }
+  return "";
+}
+
+/// How long a session may go on after its key's quota is used up.
+constexpr std::chrono::seconds between_charges{1};
+
+std::int64_t tokens_of(const protocol::usage& used) {
+  return used.input_text + used.input_audio + used.input_vision + used.output_text + used.output_audio;
+}
+
 /// The reason for a session that was ended from outside.
 constexpr std::string_view cut_off = "cut off";
 
@@ -60,10 +76,18 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
   const log_session about(current_id_);
   log()->debug("connected from {}{}{}", connection_.remote, connection_.key.empty() ? "" : " with key ",
                connection_.key);
-  auto first = unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now());
+  auto first = begin(unique);
   if (recording_id) begin_recording(*recording_id);
   // Here, not when a scheduler thread runs the actor: clients queue in the order in which they are admitted.
   carry_out(std::move(first));
+}
+
+/// What the machine does first.
+protocol::effects session::begin(bool unique_id) {
+  const auto now = steady_now();
+  if (!unique_id) return machine_->refuse_duplicate_id(now);
+  auto spent = connection_.account && !connection_.background ? connection_.account->spent() : std::nullopt;
+  return spent ? machine_->on_quota_spent(std::move(*spent), now) : machine_->start(now);
 }
 
 session::behavior_type session::make_behavior() {
@@ -117,6 +141,7 @@ session::behavior_type session::make_behavior() {
         deadline_timer_.fired(now);
         if (const auto due = machine_->next_deadline(); due && *due <= now) keep(logged::tick{}, now);
         carry_out(machine_->tick(now));
+        spend(now);
       },
       [this](const transcript_ready& answer) {
         const auto now = steady_now();
@@ -138,6 +163,7 @@ void session::begin_recording(const std::string& id) {
 }
 
 void session::on_exit() {
+  charge(steady_now());
   if (!handed_over_) log_end();
   durable_.reset();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
@@ -177,6 +203,8 @@ void session::describe(log_facts& facts) const {
   if (!connection_.key.empty()) facts.text("key", connection_.key);
   facts.text("remote", connection_.remote);
   facts.text("mode", std::string(name_of(machine_->kind())));
+  facts.text("dialect", std::string(connection_.dialect.empty() ? word_for(machine_->spoken()) : connection_.dialect));
+  facts.text("transport", std::string(connection_.transport));
   if (const auto worker = meter_.so_far().worker) facts.number("worker", static_cast<std::int64_t>(worker));
 }
 
@@ -185,6 +213,32 @@ void session::log_begin() const {
   describe(facts);
   facts.seconds("wait", std::chrono::duration<double>(steady_now() - connection_.accepted).count());
   log()->info("begins");
+}
+
+/// From now on its key pays.
+void session::begin_charging() {
+  if (!connection_.account || connection_.background) return;
+  charged_until_ = steady_now();
+}
+
+/// What it has used so far was counted in an earlier process.
+void session::was_charged() {
+  charged_tokens_ = tokens_of(machine_->total());
+}
+
+/// What it has used since the last time.
+void session::charge(protocol::time_point now) {
+  if (!charged_until_) return;
+  const auto tokens = tokens_of(machine_->total());
+  const std::chrono::duration<double> passed = now - std::exchange(*charged_until_, now);
+  connection_.account->charge(passed.count(), tokens - std::exchange(charged_tokens_, tokens));
+}
+
+/// The same, and ends it if its key may use no more.
+void session::spend(protocol::time_point now) {
+  if (!charged_until_) return;
+  charge(now);
+  if (auto spent = connection_.account->spent()) carry_out(machine_->on_quota_spent(std::move(*spent), now));
 }
 
 void session::log_end() {
@@ -352,7 +406,16 @@ void session::carry_out(protocol::effects&& effects) {
 void session::rearm() {
   lease_.decline_unasked();
   entry_->update(machine_->kind(), machine_->state());
-  deadline_timer_.arm(this, machine_->next_deadline(), shared_.clock);
+  auto due = machine_->next_deadline();
+  if (charged_until_) {
+    if (machine_->state() == protocol::session_state::closed) {
+      charge(steady_now());
+      charged_until_.reset();
+    } else {
+      due = std::min(due.value_or(protocol::time_point::max()), *charged_until_ + between_charges);
+    }
+  }
+  deadline_timer_.arm(this, due, shared_.clock);
   if (machine_->state() == protocol::session_state::closed) durable_.reset();
   if (recording_ && !connection_.recording && machine_->state() == protocol::session_state::closed) {
     recording_->became(name_of(machine_->kind()));

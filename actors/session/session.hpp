@@ -2,7 +2,7 @@
 
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
-#include "actors/guest/guest_handle.hpp"
+#include "actors/guest/event_handle.hpp"
 #include "actors/log/log_store.hpp"
 #include "actors/log_facts.hpp"
 #include "actors/messages.hpp"
@@ -63,9 +63,9 @@ public:
   session(caf::actor_config& config, session_surroundings& shared, session_terms terms, queue_actor queue,
           connection_info connection, std::shared_ptr<client_link> link);
 
-  /// A session of an earlier process, whose client is about to come back. `reservation`: as in `connection_info`.
+  /// A session of an earlier process, whose client is about to come back. `reservation`, `account`: as in `connection_info`.
   session(caf::actor_config& config, session_surroundings& shared, queue_actor queue, log_store::taken&& from,
-          std::shared_ptr<void> reservation);
+          std::shared_ptr<void> reservation, std::shared_ptr<usage_account> account);
 
   const char* name() const override { return "session"; }
   void on_exit() override;
@@ -87,6 +87,11 @@ private:
   void log_begin() const;
   void log_end();
   void describe(log_facts& facts) const;
+  protocol::effects begin(bool unique_id);
+  void begin_charging();
+  void was_charged();
+  void charge(protocol::time_point now);
+  void spend(protocol::time_point now);
 
   /// Forwards a lease event to the state machine. `why` is the reason for a refusal.
   void learn_abilities();
@@ -143,8 +148,10 @@ private:
   protocol::time_point init_at_;
   std::optional<base::byte_budget::share> init_held_; ///< for an init that waits for a slot
   bool handed_over_ = false;
-  transcription_actor transcription_; ///< null until something is to be written down
-  protocol::effects pending_;         ///< that `carry_out` adds while it is at work
+  transcription_actor transcription_;                 ///< null until something is to be written down
+  std::optional<protocol::time_point> charged_until_; ///< of a conversation whose key is counted
+  std::int64_t charged_tokens_ = 0;
+  protocol::effects pending_; ///< that `carry_out` adds while it is at work
   bool carrying_out_ = false;
   bool link_closed_ = false;
   bool client_gone_ = false;

@@ -22,13 +22,15 @@ public:
   void taken(std::size_t) override {}
 };
 
-connection_info connection_of(const rebuilt_session& session, std::shared_ptr<void> reservation) {
+connection_info connection_of(const rebuilt_session& session, std::shared_ptr<void> reservation,
+                              std::shared_ptr<usage_account> account) {
   connection_info info;
   info.session_id = session.begin.session_id;
   info.remote = session.begin.remote;
   info.group = session.begin.group;
   info.key = session.begin.key;
   info.reservation = std::move(reservation);
+  info.account = std::move(account);
   info.accepted = session.accepted;
   return info;
 }
@@ -36,8 +38,9 @@ connection_info connection_of(const rebuilt_session& session, std::shared_ptr<vo
 } // namespace
 
 session::session(caf::actor_config& config, session_surroundings& shared, queue_actor queue, log_store::taken&& from,
-                 std::shared_ptr<void> reservation)
-    : session_actor::base(config), shared_(shared), connection_(connection_of(from.session, std::move(reservation))),
+                 std::shared_ptr<void> reservation, std::shared_ptr<usage_account> account)
+    : session_actor::base(config), shared_(shared),
+      connection_(connection_of(from.session, std::move(reservation), std::move(account))),
       link_(std::make_shared<no_link>()), current_id_(from.session.begin.session_id),
       machine_(std::move(from.session.machine)), meter_(shared.counted), sent_(std::move(from.session.sent)),
       id_seed_(from.session.begin.id_seed), durable_(std::move(from.log)), client_gone_(true),
@@ -51,6 +54,8 @@ session::session(caf::actor_config& config, session_surroundings& shared, queue_
   });
   if (!claimed) throw std::runtime_error("its id is in use");
   legacy_id_ = *claimed;
+  begin_charging();
+  was_charged();
   lease_.take_over(std::move(from.session.kept), std::move(from.session.opened_with));
   const log_session about(current_id_);
   log()->info("taken up");

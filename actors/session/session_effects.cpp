@@ -1,4 +1,3 @@
-#include "actors/guest/guest_link.hpp"
 #include "actors/logger.hpp"
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"
@@ -28,7 +27,10 @@ std::optional<protocol::server_event> without_secret(const protocol::server_even
 
 void session::perform(protocol::send& effect) {
   meter_.sent(effect.event, machine_->kind());
-  if (std::holds_alternative<protocol::session_created>(effect.event)) log_begin();
+  if (std::holds_alternative<protocol::session_created>(effect.event)) {
+    log_begin();
+    begin_charging();
+  }
   if (const auto* error = std::get_if<protocol::error_event>(&effect.event))
     log()->debug("told: {}", protocol::traits(error->code).wire);
   auto* const guest = link_->guest();

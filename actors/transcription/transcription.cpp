@@ -15,6 +15,8 @@ transcription::transcription(caf::actor_config& config, guest_opener open, const
   info_.group = of.group;
   info_.key = of.key;
   info_.background = true;
+  info_.dialect = "transcript";
+  info_.transport = "none";
 }
 
 transcription::behavior_type transcription::make_behavior() {

@@ -2,7 +2,8 @@
 
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
-#include "actors/guest/guest_handle.hpp"
+#include "actors/guest/event_handle.hpp"
+#include "actors/guest/guest_mailbox.hpp"
 #include "actors/messages.hpp"
 #include "actors/meters/meters.hpp"
 #include "protocol/transcription/transcriber.hpp"

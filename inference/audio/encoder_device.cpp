@@ -49,9 +49,9 @@ struct encoder::device_call {
   at::Tensor keys, values; ///< of the pool
 };
 
-/// Streams that stand for nothing, behind those of a call in which all chunks are alike, so that such calls have few
-/// shapes. They write behind what the first stream has, where its next chunk will be; if it has no room, or chunks differ,
-/// the call has no shape, and nothing is said.
+/// How many dummy streams to add to a call so that calls come in few shapes and can be graphs. Nothing if this one cannot:
+/// its chunks differ, or the first stream has no room. Dummies write after the first stream's rows, where its next chunk
+/// will overwrite them.
 std::optional<std::int64_t> encoder::padding_of(std::span<const stream_chunk> chunks,
                                                 std::span<const kept_frames> kept) const {
   const auto alike = [&](const stream_chunk& chunk, const kept_frames& frames) {

@@ -35,13 +35,21 @@ access_control::entry access_control::let_in(const credentials& from, admission:
   auto owner = owner_of(from, why.realtime);
   if (!owner) return {refusal::key, {}, {}};
   if (!may_come_from(from)) return {refusal::origin, {}, {}};
-  auto [verdict, reservation] = admission_.enter(from.address, owner->key, now, why.returning);
+  if (const auto spent = why.returning ? std::nullopt : usage_->spent(owner->key))
+    return {refusal::quota, owner->key, {}, {}, spent};
+  auto [verdict, reservation] =
+      admission_.enter(from.address, owner->key, now, why.returning, own_limits_of(owner->key));
   switch (verdict) {
   case admission::verdict::too_many_sessions: return {refusal::sessions, {}, {}};
   case admission::verdict::too_many_starts: return {refusal::rate, {}, {}};
   case admission::verdict::welcome: break;
   }
   return {std::nullopt, std::move(owner->key), std::move(reservation), std::move(owner->session)};
+}
+
+own_limits access_control::own_limits_of(const std::string& key) const {
+  const auto limits = usage_->limits_of(key);
+  return {static_cast<std::size_t>(limits.sessions), static_cast<std::size_t>(limits.starts_per_minute)};
 }
 
 permissions access_control::permissions_of(const credentials& from) const {

@@ -5,6 +5,7 @@
 #include "net/access/admission.hpp"
 #include "net/access/api_keys.hpp"
 #include "net/access/ephemeral_keys.hpp"
+#include "net/access/key_usage.hpp"
 #include "net/host_name.hpp"
 
 #include <memory>
@@ -38,22 +39,30 @@ struct permissions {
 };
 
 /// Why a request is refused; metrics count refusals by these names.
-enum class refusal : int { key, origin, sessions, rate };
+enum class refusal : int { key, origin, sessions, rate, quota };
 
-/// Access control: API keys, origins of pages, and limits per client. Thread-safe.
+/// Access control: API keys, origins of pages, and limits per client and per key. Thread-safe.
 class access_control {
 public:
   access_control(api_keys keys, std::string allowed_origins, server_names names, admission_limits limits,
-                 ephemeral_keys ephemeral = ephemeral_keys())
+                 ephemeral_keys ephemeral = ephemeral_keys(),
+                 std::shared_ptr<key_usage> usage = std::make_shared<key_usage>())
       : keys_(std::make_unique<base::current<const api_keys>>(std::make_shared<const api_keys>(std::move(keys)))),
         ephemeral_(std::move(ephemeral)), allowed_origins_(std::move(allowed_origins)), names_(std::move(names)),
-        admission_(limits) {}
+        usage_(std::move(usage)), admission_(limits) {
+    usage_->set_limits(keys_->get()->limits());
+  }
 
   bool asks_for_keys() const { return keys_->get()->asked(); }
 
   /// The keys at this moment.
   std::shared_ptr<const api_keys> keys() const { return keys_->get(); }
-  void replace_keys(std::shared_ptr<const api_keys> next) { keys_->set(std::move(next)); }
+  void replace_keys(std::shared_ptr<const api_keys> next) {
+    usage_->set_limits(next->limits());
+    keys_->set(std::move(next));
+  }
+
+  const key_usage& usage() const { return *usage_; }
 
   /// Whether a client with that key, by its name, would still be let in.
   bool still_lists(std::string_view name) const {
@@ -67,7 +76,8 @@ public:
     std::optional<refusal> refused; ///< none = admitted
     std::string key;                ///< name of the API key
     admission::reservation reservation;
-    std::optional<std::string> session{}; ///< with an ephemeral key: what the session begins with, JSON
+    std::optional<std::string> session{};          ///< with an ephemeral key: what the session begins with, JSON
+    std::optional<usage_ledger::standing> spent{}; ///< of `refusal::quota`
   };
 
   /// What asks to be let in: a session, a connection that resumes one, or something that holds nothing. The last two
@@ -83,7 +93,8 @@ public:
 
   /// For sessions that a connection of this client starts later.
   std::shared_ptr<actors::start_limit> starts_of(std::string address, std::string key) const {
-    return admission_.starts_of(std::move(address), std::move(key));
+    const auto own = own_limits_of(key);
+    return admission_.starts_of(std::move(address), std::move(key), own);
   }
 
   /// Permissions of a request that needs no session.
@@ -95,6 +106,7 @@ public:
 private:
   /// Whose key it is; nothing if it needs one and has none.
   std::optional<entry> owner_of(const credentials& from, bool realtime) const;
+  own_limits own_limits_of(const std::string& key) const;
   bool is_local(const credentials& from) const;
   bool page_may_open(std::string_view host) const;
 
@@ -102,6 +114,7 @@ private:
   const ephemeral_keys ephemeral_;
   const std::string allowed_origins_;
   const server_names names_;
+  const std::shared_ptr<key_usage> usage_;
   admission admission_;
 };
 

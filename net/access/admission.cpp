@@ -23,7 +23,7 @@ double refilled(double left, std::chrono::steady_clock::time_point since, std::c
 admission::admission(admission_limits limits) : limits_(limits), ledger_(std::make_shared<ledger>()) {}
 
 std::pair<admission::verdict, admission::reservation>
-admission::enter(const std::string& address, const std::string& key, time_point now, bool returning) {
+admission::enter(const std::string& address, const std::string& key, time_point now, bool returning, own_limits own) {
   const std::lock_guard lock(ledger_->mutex);
   struct check {
     client* who;
@@ -34,10 +34,11 @@ admission::enter(const std::string& address, const std::string& key, time_point 
     return &among.try_emplace(name, client{0, static_cast<double>(starts), now}).first->second;
   };
   forget_idle(now);
+  const auto key_starts = own.starts > 0 ? own.starts : limits_.starts_per_key;
   const check by_address{known(ledger_->addresses, address, limits_.starts_per_address), limits_.sessions_per_address,
                          limits_.starts_per_address};
-  const check by_key{key.empty() ? nullptr : known(ledger_->keys, key, limits_.starts_per_key),
-                     limits_.sessions_per_key, limits_.starts_per_key};
+  const check by_key{key.empty() ? nullptr : known(ledger_->keys, key, key_starts),
+                     own.sessions > 0 ? own.sessions : limits_.sessions_per_key, key_starts};
   for (const check& each : {by_address, by_key})
     if (!returning && each.who && each.sessions > 0 && each.who->sessions >= each.sessions)
       return {verdict::too_many_sessions, reservation()};
@@ -89,8 +90,10 @@ private:
   const std::string key_;
 };
 
-std::shared_ptr<actors::start_limit> admission::starts_of(std::string address, std::string key) const {
-  return std::make_shared<starts>(ledger_, limits_, std::move(address), std::move(key));
+std::shared_ptr<actors::start_limit> admission::starts_of(std::string address, std::string key, own_limits own) const {
+  auto limits = limits_;
+  if (own.starts > 0) limits.starts_per_key = own.starts;
+  return std::make_shared<starts>(ledger_, limits, std::move(address), std::move(key));
 }
 
 admission::reservation::~reservation() {

@@ -21,6 +21,12 @@ struct admission_limits {
   std::size_t starts_per_key = 0;
 };
 
+/// Limits of one key; 0 = those of all keys.
+struct own_limits {
+  std::size_t sessions = 0;
+  std::size_t starts = 0; ///< new sessions per minute
+};
+
 /// Counts each client's sessions and how often it starts one, to refuse with 429. Starts are limited by a token bucket
 /// that holds one minute's worth. Time is an argument. Thread-safe.
 class admission {
@@ -52,10 +58,10 @@ public:
   /// `returning`: a resumed session, which already holds its share; only the start is counted, and the reservation
   /// holds nothing.
   std::pair<verdict, reservation> enter(const std::string& address, const std::string& key, time_point now,
-                                        bool returning = false);
+                                        bool returning = false, own_limits own = {});
 
   /// For starts of this client besides its connections. May outlive the admission.
-  std::shared_ptr<actors::start_limit> starts_of(std::string address, std::string key) const;
+  std::shared_ptr<actors::start_limit> starts_of(std::string address, std::string key, own_limits own = {}) const;
 
   /// Number of clients remembered, by address and by key: those that hold something or started recently.
   std::size_t remembered() const;

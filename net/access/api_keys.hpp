@@ -1,9 +1,12 @@
 #pragma once
 
+#include "net/access/key_limits.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,12 +21,13 @@ public:
   struct owner {
     std::string name;
     bool admin = false; ///< may see and close all sessions, and drain workers
+    key_limits limits{};
   };
 
   /// Without keys, none is needed.
   api_keys() = default;
 
-  /// Reads lines `NAME HASH [admin]`; `#` begins a comment. If the file lists no key, nobody is admitted. \throws
+  /// Reads lines `NAME HASH [admin] [LIMIT=NUMBER]...`; `#` begins a comment. If the file lists no key, nobody is admitted. \throws
   /// config::settings_error with file and line
   static api_keys load(const std::filesystem::path& file);
 
@@ -37,6 +41,9 @@ public:
   bool has_owner(std::string_view name) const;
 
   std::size_t size() const { return entries_.size(); }
+
+  /// Of all keys, by their names.
+  std::map<std::string, key_limits, std::less<>> limits() const;
 
   /// Names of the keys that are here and not in `others`. A name with another hash is another key.
   std::vector<std::string> missing_in(const api_keys& others) const;

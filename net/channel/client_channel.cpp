@@ -7,15 +7,14 @@ namespace parley::net {
 
 client_channel::client_channel(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
                                std::function<void()> ring, std::optional<base::byte_budget::share> waits)
-    : bell_(std::move(ring)), outbox_(limits.outbox_bytes), credit_(limits.credit_frames, limits.credit_bytes),
-      waits_(std::move(waits)), all_bytes_(std::move(outbox_bytes)) {}
+    : bell_(std::move(ring)), outbox_(limits.outbox_bytes, std::move(outbox_bytes), std::move(waits)),
+      credit_(limits.credit_frames, limits.credit_bytes) {}
 
 void client_channel::send(std::shared_ptr<const std::string> frame) {
   {
     const std::lock_guard lock(mutex_);
-    outbox_.push(std::move(frame));
-    if (!count_waiting()) outbox_.overflow();
-    recount();
+    const auto bytes = frame->size();
+    outbox_.push(std::move(frame), bytes, small_held_bytes());
   }
   bell_.ring();
 }
@@ -38,7 +37,7 @@ void client_channel::taken(std::size_t bytes) {
       held_.pop_front();
       held_large_bytes_ -= bytes;
     }
-    count_waiting();
+    outbox_.charge(small_held_bytes());
     resume = !before && credit_.may_read();
   }
   if (resume) bell_.ring();
@@ -56,7 +55,7 @@ client_channel::work client_channel::next() {
   bell_.answered();
   const std::lock_guard lock(mutex_);
   work now;
-  now.write = outbox_.next();
+  now.write = outbox_.next().value_or(nullptr);
   if (!now.write) now.close = outbox_.take_close();
   now.closing = outbox_.closing();
   now.may_read = credit_.may_read();
@@ -66,9 +65,7 @@ client_channel::work client_channel::next() {
 
 void client_channel::written() {
   const std::lock_guard lock(mutex_);
-  outbox_.written();
-  count_waiting();
-  recount();
+  outbox_.written(small_held_bytes());
 }
 
 bool client_channel::spend(std::size_t bytes, std::optional<base::byte_budget::share> held) {
@@ -78,7 +75,7 @@ bool client_channel::spend(std::size_t bytes, std::optional<base::byte_budget::s
     held_large_bytes_ += bytes;
   }
   credit_.spend(bytes);
-  if (count_waiting()) return credit_.may_read();
+  if (outbox_.charge(small_held_bytes())) return credit_.may_read();
   outbox_.close(1013, "too many messages wait");
   bell_.ring();
   return false;
@@ -87,26 +84,12 @@ bool client_channel::spend(std::size_t bytes, std::optional<base::byte_budget::s
 void client_channel::detach() {
   bell_.detach();
   const std::lock_guard lock(mutex_);
-  outbox_ = outbox(0);
-  outbox_.close(0, {});
-  waits_.reset();
-  recount();
+  outbox_.end();
 }
 
-/// False if more waits than may.
-bool client_channel::count_waiting() {
-  constexpr std::size_t step = 64u << 10; // most connections never ask
-  if (!waits_) return true;
-  const auto waiting = outbox_.bytes() + credit_.held_bytes() - std::min(held_large_bytes_, credit_.held_bytes());
-  const auto counted = waiting <= uncounted ? 0 : (waiting - uncounted + step - 1) / step * step;
-  waits_->shrink_to(counted);
-  return waits_->grow_to(counted);
-}
-
-void client_channel::recount() {
-  const auto now = static_cast<std::int64_t>(outbox_.bytes());
-  all_bytes_->fetch_add(now - counted_bytes_, std::memory_order_relaxed);
-  counted_bytes_ = now;
+/// Of what the session has not taken; large messages hold shares of their own.
+std::size_t client_channel::small_held_bytes() const {
+  return credit_.held_bytes() - std::min(held_large_bytes_, credit_.held_bytes());
 }
 
 } // namespace parley::net

@@ -2,8 +2,8 @@
 
 #include "actors/gateway_api.hpp"
 #include "base/byte_budget.hpp"
+#include "net/channel/counted_outbox.hpp"
 #include "net/channel/doorbell.hpp"
-#include "net/channel/outbox.hpp"
 #include "net/channel/read_credit.hpp"
 #include "net/limits.hpp"
 
@@ -23,12 +23,10 @@ namespace parley::net {
 /// `client_link` may be called from any thread.
 class client_channel final : public actors::client_link {
 public:
-  /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links. `waits`: for what waits above
-  /// `uncounted` bytes, frames for a slow reader and small messages for a busy session; null = it is not counted.
+  /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links. `waits`: for what waits, frames
+  /// for a slow reader and small messages for a busy session (`counted_outbox`).
   client_channel(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
                  std::function<void()> ring, std::optional<base::byte_budget::share> waits = {});
-
-  static constexpr std::size_t uncounted = 192u << 10;
 
   void send(std::shared_ptr<const std::string> frame) override;
   void close(std::uint16_t code, std::string reason) override;
@@ -38,9 +36,9 @@ public:
   // ---- for the connection's strand ----
 
   struct work {
-    outbox::frame write;                      ///< write this frame, then call `written`
-    std::optional<outbox::close_frame> close; ///< everything is written: start the closing handshake
-    bool closing = false;                     ///< a close was requested, so input is no longer used
+    text_frame write;                 ///< write this frame, then call `written`; null = none
+    std::optional<close_frame> close; ///< everything is written: start the closing handshake
+    bool closing = false;             ///< a close was requested, so input is no longer used
     bool may_read = false;
     bool chat = false; ///< chat's message limit applies
   };
@@ -59,19 +57,15 @@ public:
   void detach();
 
 private:
-  void recount();
-  bool count_waiting();
+  std::size_t small_held_bytes() const;
 
   doorbell bell_;
   std::mutex mutex_;
-  outbox outbox_;
+  counted_outbox<text_frame> outbox_;
   read_credit credit_;
   std::deque<std::pair<std::size_t, base::byte_budget::share>> held_; ///< large messages that the session has not taken
   std::size_t held_large_bytes_ = 0;                                  ///< of these
-  std::optional<base::byte_budget::share> waits_;
   bool chat_ = false;
-  std::shared_ptr<std::atomic<std::int64_t>> all_bytes_;
-  std::int64_t counted_bytes_ = 0; ///< this link's part of the sum
 };
 
 } // namespace parley::net

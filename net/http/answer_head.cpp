@@ -61,7 +61,7 @@ http::response_header<> head_of(const http_reply& reply, const answer_terms& ter
   if (!reply.allow.empty()) head.set(http::field::allow, reply.allow);
   if (reply.status == 401) head.set(http::field::www_authenticate, "Bearer");
   if ((reply.status == 429 || reply.status == 503) && head.count(http::field::retry_after) == 0)
-    head.set(http::field::retry_after, "1");
+    head.set(http::field::retry_after, std::to_string(reply.retry_after_s));
   if (!terms.page.empty()) add_cors(head, reply, terms);
   add_connection(head, reply.status, terms);
   if (length) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <utility>
+#include <variant>
 
 namespace parley::net {
 namespace {
@@ -43,7 +44,7 @@ void completion_session::run(protocol::openai_request request, actors::connectio
   talk_.emplace(std::move(request), unix_s());
   stream_.plain().expires_never();
   stream_.hold_little_unsent();
-  held_.handle = shared_.admit(std::move(info), held_.link);
+  info_ = std::move(info);
   follow(talk_->begin());
   watch();
 }
@@ -89,27 +90,44 @@ bool completion_session::goes_on() const {
 
 void completion_session::on_ring() {
   while (!finished_ && !between_ && !writing_) {
-    if (std::exchange(frame_held_, false)) held_.link->written();
-    const client_channel::work work = held_.link->next();
-    if (work.write) {
-      frame_held_ = true;
-      PARLEY_ASSERT(talk_, "a session answers what was asked");
-      follow(talk_->on_frame(*work.write));
+    if (std::exchange(event_held_, false)) held_.link->written();
+    const event_channel::work work = held_.link->next();
+    PARLEY_ASSERT(talk_, "a session answers what was asked");
+    if (work.event) {
+      event_held_ = true;
+      follow(talk_->on_event(*work.event));
     } else {
-      if (work.close && !answered_) fail({503, "service_unavailable", "the session ended: " + work.close->reason});
+      if (work.close) follow(talk_->on_closed(work.close->reason));
       return;
     }
   }
 }
 
-void completion_session::follow(protocol::openai_step&& step) {
-  if (!step.to_session.empty()) tell_session(std::move(step.to_session));
-  if (answered_) return;
-  if (step.fault) return fail(*step.fault);
-  if (step.to_client.empty()) return;
-  answered_ = step.over;
+void completion_session::follow(protocol::openai_talk::effects&& effects) {
+  for (auto& effect : effects) std::visit([this](auto& each) { perform(each); }, effect);
+}
+
+void completion_session::perform(const protocol::guest::open_session&) {
+  held_.handle = shared_.admit_guest(std::move(info_), held_.link);
+}
+
+void completion_session::perform(protocol::guest::to_session& effect) {
+  held_.handle->say(std::move(effect.event));
+}
+
+void completion_session::perform(const protocol::guest::turn_to_session& effect) {
+  held_.handle->ask(effect.turn);
+}
+
+void completion_session::perform(const protocol::guest::drop_session&) {
+  held_.drop_session();
+}
+
+void completion_session::perform(const protocol::openai_reply& effect) {
+  if (effect.fault) return fail(*effect.fault);
+  answered_ = effect.over;
   PARLEY_ASSERT(talk_, "a session answers what was asked");
-  write(talk_->streaming() ? piece(step.to_client, step.over) : whole(200, step.to_client));
+  write(talk_->streaming() ? piece(effect.text, effect.over) : whole(200, effect.text));
 }
 
 std::string completion_session::whole(unsigned status, std::string_view body) {
@@ -130,11 +148,6 @@ std::string completion_session::piece(std::string_view events, bool last) {
   out += chunk(events);
   if (last) out += last_chunk;
   return out;
-}
-
-void completion_session::tell_session(std::string frame) {
-  held_.link->spend(frame.size());
-  held_.handle->text(std::move(frame));
 }
 
 void completion_session::fail(const protocol::openai_fault& fault) {
@@ -216,6 +229,7 @@ void completion_session::finish() {
   error_code ignored;
   stream_.plain().socket().close(ignored);
   held_.let_go();
+  talk_.reset(); // a turn that has not been made yet is not wanted any more
 }
 
 } // namespace parley::net

@@ -2,10 +2,11 @@
 
 #include "net/access/peer.hpp"
 #include "net/beast.hpp"
+#include "net/channel/event_channel.hpp"
 #include "net/http/answer_head.hpp"
 #include "net/stream.hpp"
 #include "net/websocket/session_binding.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include <array>
 #include <chrono>
@@ -40,8 +41,12 @@ public:
 private:
   void watch();
   void on_bytes(error_code ec, std::size_t bytes);
-  void follow(protocol::openai_step&& step);
-  void tell_session(std::string frame);
+  void follow(protocol::openai_talk::effects&& effects);
+  void perform(const protocol::guest::open_session& effect);
+  void perform(protocol::guest::to_session& effect);
+  void perform(const protocol::guest::turn_to_session& effect);
+  void perform(const protocol::guest::drop_session& effect);
+  void perform(const protocol::openai_reply& effect);
   void fail(const protocol::openai_fault& fault);
   void write(std::string bytes);
   void write_some();
@@ -58,7 +63,8 @@ private:
   const asio::any_io_executor strand_; ///< still valid when the stream is closed
   asio::steady_timer end_timer_;
   const peer peer_;
-  session_binding held_;
+  session_binding<event_channel, actors::guest_handle> held_;
+  actors::connection_info info_;
   service& shared_;
   std::optional<base::byte_budget::share> body_;
   answer_terms terms_;
@@ -73,7 +79,7 @@ private:
   std::size_t written_ = 0;
   std::chrono::steady_clock::time_point write_begun_;
   bool writing_ = false;
-  bool frame_held_ = false; ///< a frame of the link, until its output is written
+  bool event_held_ = false; ///< an event of the session, until what answers it is written
   bool began_ = false;      ///< the head of an event stream has been written
   bool answered_ = false;   ///< the last bytes are in `out_` or have been written
   bool finished_ = false;

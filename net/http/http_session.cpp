@@ -12,14 +12,17 @@
 #include "net/target.hpp"
 #include "net/text.hpp"
 #include "net/websocket/websocket_session.hpp"
-#include "protocol/openai/request.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/request.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <openssl/err.h>
+#include <openssl/sslerr.h>
 #include <optional>
 #include <span>
 #include <utility>
@@ -35,6 +38,12 @@ constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 
 protocol::openai_fault openai_fault_of(const protocol::error& why) {
   return protocol::openai_fault_of(protocol::traits(why.code).wire, why.message);
+}
+
+/// What OpenSSL says if a handshake begins with the name of a common method.
+bool is_plain_http(error_code ec) {
+  return ec.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(ec.value())) == SSL_R_HTTP_REQUEST;
 }
 
 } // namespace
@@ -67,7 +76,22 @@ void http_session::secure() {
   stream_.async_secure(*tls, [self = shared_from_this()](error_code ec) {
     if (!ec) return self->read();
     log()->debug("no TLS with {}: {}", self->peer_.address, ec.message());
+    if (is_plain_http(ec)) return self->refuse_plain();
     self->finish();
+  });
+}
+
+/// The client speaks plain HTTP at a port with TLS. Nothing but this answer is plain.
+void http_session::refuse_plain() {
+  static const std::string answer = [] {
+    const auto reply = error_reply(400, "tls_required", "this port speaks https");
+    return written(head_of(reply, {}, reply.body.size())) + std::string(reply.body.text());
+  }();
+  shared_.counted.answered(400);
+  stream_.leave_tls();
+  stream_.plain().expires_after(shared_.limits.handshake);
+  asio::async_write(stream_, asio::buffer(answer), [self = shared_from_this()](error_code ec, std::size_t) {
+    ec ? self->finish() : self->say_goodbye();
   });
 }
 
@@ -114,8 +138,11 @@ void http_session::read() {
 void http_session::on_header(error_code ec) {
   idle_ = false;
   if (!place_) return; // cut meanwhile
+  client_ = peer_;
   if (ec) return refuse(ec);
   const auto& request = this->request();
+  client_ = shared_.proxies.client_of(peer_, join(request, "X-Forwarded-For"));
+  if (auto tidied = tidy_target(request.target())) parser().get().target(*tidied);
   if (auto fault = head_fault(request)) return write(std::move(*fault), false);
   if (request.method() == http::verb::post && split_target(request.target()).path == completions_path)
     return admit_completion();
@@ -142,14 +169,22 @@ void http_session::read_body() {
 
 /// Admits the request, or returns the refusal.
 std::optional<access_control::entry> http_session::let_in(const credentials& from, access_control::visit why,
-                                                          http_reply (*refused)(refusal)) {
+                                                          http_reply (*refused)(refusal, std::string_view)) {
   auto entry = shared_.entrance.let_in(from, std::chrono::steady_clock::now(), why);
   if (!entry.refused) return entry;
   shared_.counted.refused(*entry.refused);
   if (entry.refused == refusal::origin) log_refused_page(from);
   if (const auto more = shared_.refusals.pass(std::chrono::steady_clock::now()))
-    log()->info("refused {}: {} ({} more in the last minute)", peer_.address, words_for(*entry.refused), *more);
-  write(refused(*entry.refused), false);
+    log()->info("refused {}{}{}: {} ({} more in the last minute)", client_.address,
+                entry.key.empty() ? "" : " with key ", entry.key, words_for(*entry.refused), *more);
+  if (!entry.spent) {
+    write(refused(*entry.refused, {}), false);
+    return std::nullopt;
+  }
+  auto reply = refused(*entry.refused, words_for(*entry.spent));
+  const auto left_s = entry.spent->renews_at - shared_.entrance.usage().now();
+  reply.retry_after_s = std::max<std::int64_t>(left_s, 1);
+  write(std::move(reply), false);
   return std::nullopt;
 }
 
@@ -164,9 +199,10 @@ void http_session::log_refused_page(const credentials& from) {
 
 actors::connection_info http_session::connection_of(std::string key) const {
   actors::connection_info info;
-  info.remote = peer_.address;
-  info.group = peer_.group;
+  info.remote = client_.address;
+  info.group = client_.group;
   info.key = std::move(key);
+  info.account = shared_.entrance.usage().account_of(info.key);
   info.accepted = std::chrono::steady_clock::now();
   return info;
 }
@@ -177,7 +213,7 @@ void http_session::admit_completion() {
   if (shared_.all.draining())
     return write(completion_error({503, "service_unavailable", "the server is shutting down"}), false);
   const std::string subprotocols;
-  auto entry = let_in(credentials_of(request, subprotocols, peer_), {}, completion_refusal);
+  auto entry = let_in(credentials_of(request, subprotocols, client_), {}, completion_refusal);
   if (!entry) return;
   owner_ = actors::owner_of(connection_of(entry->key));
   entry_.emplace(std::move(*entry));
@@ -203,10 +239,11 @@ void http_session::read_completion() {
 
 /// Parsing a body of a hundred megabytes takes a tenth of a second, too long for an I/O thread.
 void http_session::on_completion() {
-  const auto& body = request().body();
-  if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(body));
-  on_reader([self = shared_from_this(), &body] {
-    auto request = std::make_shared<protocol::result<protocol::openai_request>>(protocol::read_openai_request(body));
+  auto body = std::move(parser().get().body());
+  if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(std::move(body)));
+  on_reader([self = shared_from_this(), body = std::move(body)]() mutable {
+    auto request =
+        std::make_shared<protocol::result<protocol::openai_request>>(protocol::read_openai_request(std::move(body)));
     asio::post(self->strand_, [self, request] {
       if (self->place_) self->begin_completion(std::move(*request)); // else it was cut in the meantime
     });
@@ -237,6 +274,8 @@ void http_session::begin_completion(protocol::result<protocol::openai_request> r
   entry_.reset();
   auto info = connection_of(std::move(entry.key));
   info.mode = "chat";
+  info.dialect = "completions";
+  info.transport = "http";
   auto on = terms(may_go_on() && buffer_.size() == 0);
   auto next = std::make_shared<completion_session>(
       std::move(stream_), peer_, leave(), std::make_shared<admission::reservation>(std::move(entry.reservation)),
@@ -278,8 +317,8 @@ void http_session::upgrade() {
   }
   // Only Parley's own protocol resumes sessions. In the others a token means nothing, and excuses from no limit.
   auto token = realtime ? std::nullopt : query_value(query, "resume_token");
-  auto entry = let_in(credentials_of(request, subprotocols, peer_), {.returning = token.has_value(), .realtime = true},
-                      realtime ? completion_refusal : reply_to);
+  auto entry = let_in(credentials_of(request, subprotocols, client_),
+                      {.returning = token.has_value(), .realtime = true}, realtime ? completion_refusal : reply_to);
   if (!entry) return;
   auto info = connection_of(std::move(entry->key));
   info.mode = query_value(query, "mode");
@@ -303,7 +342,7 @@ void http_session::upgrade() {
 void http_session::route() {
   const auto& request = this->request();
   const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
-  const credentials from = credentials_of(request, subprotocols, peer_);
+  const credentials from = credentials_of(request, subprotocols, client_);
   if (changes_something(request.method()) && !shared_.entrance.may_come_from(from)) {
     log_refused_page(from);
     return write(reply_to(refusal::origin), may_go_on());
@@ -353,7 +392,7 @@ answer_terms http_session::terms(bool keep_alive) {
   const auto origin = header(request, http::field::origin);
   if (origin.empty() || !is_for_pages(split_target(request.target()).path)) return out;
   const std::string subprotocols;
-  if (!shared_.entrance.may_come_from(credentials_of(request, subprotocols, peer_))) return out;
+  if (!shared_.entrance.may_come_from(credentials_of(request, subprotocols, client_))) return out;
   out.page = origin;
   out.asked_headers = header(request, http::field::access_control_request_headers);
   return out;

@@ -10,7 +10,7 @@
 #include "net/routes/pending_reply.hpp"
 #include "net/service.hpp"
 #include "net/stream.hpp"
-#include "protocol/openai/request.hpp"
+#include "protocol/openai/completions/request.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -47,10 +47,11 @@ private:
   const http::request<http::string_body>& request();
   connections::slot leave();
   void secure();
+  void refuse_plain();
   void read();
   void on_header(error_code ec);
   std::optional<access_control::entry> let_in(const credentials& from, access_control::visit why,
-                                              http_reply (*refused)(refusal));
+                                              http_reply (*refused)(refusal, std::string_view));
   void log_refused_page(const credentials& from);
   actors::connection_info connection_of(std::string key) const;
   void ask_for_body(void (http_session::*next)());
@@ -84,7 +85,8 @@ private:
   beast::flat_buffer buffer_;
   std::optional<connections::slot> place_;
   service& shared_;
-  const peer peer_;
+  const peer peer_;               ///< the other end of the connection
+  peer client_;                   ///< who sent the request at hand: the same, or whom a trusted proxy names
   const bool taken_over_ = false; ///< TLS, if any, has been started before
   std::optional<request_parser> parser_;
   std::optional<http::response<http::buffer_body>> response_;

@@ -40,6 +40,13 @@ std::string join(const request& sent, http::field name) {
   return all;
 }
 
+std::string join(const request& sent, std::string_view name) {
+  std::string all;
+  const auto [first, last] = sent.equal_range(beast::string_view(name.data(), name.size()));
+  for (auto field = first; field != last; ++field) all.append(all.empty() ? "" : ",").append(field->value());
+  return all;
+}
+
 std::string_view header(const request& sent, http::field name) {
   const auto value = sent[name];
   return {value.data(), value.size()};

@@ -27,6 +27,7 @@ bool waits_for_continue(const request& sent);
 
 /// All headers of one name, joined by commas.
 std::string join(const request& sent, http::field name);
+std::string join(const request& sent, std::string_view name);
 
 /// Points into the request.
 std::string_view header(const request& sent, http::field name);

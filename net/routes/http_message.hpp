@@ -3,6 +3,7 @@
 #include "net/access/access_control.hpp"
 #include "net/routes/reply_body.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,7 @@ struct http_reply {
   std::string_view type = "application/json";
   std::string allow{};                                                  ///< for 405: the methods of the path
   std::vector<std::pair<std::string_view, std::string_view>> headers{}; ///< further headers; views of constants
+  std::int64_t retry_after_s = 1; ///< of a 429 or 503 whose headers say nothing of it
 };
 
 /// `{"error":{"code","message"}}`, like every HTTP error (docs/protocol.md 13). `message` must not need escapes.

@@ -18,25 +18,29 @@ std::string_view words_for(refusal why) {
   case refusal::origin: return "pages of this origin may not use this server";
   case refusal::sessions: return "too many sessions are open for this client";
   case refusal::rate: return "too many sessions were started within a minute";
+  case refusal::quota: return "this API key has used up what it may";
   }
   return "";
 }
 
-http_reply reply_to(refusal why) {
+http_reply reply_to(refusal why, std::string_view words) {
+  if (words.empty()) words = words_for(why);
   switch (why) {
-  case refusal::key: return error_reply(401, "unauthorized", words_for(why));
-  case refusal::origin: return error_reply(403, "forbidden_origin", words_for(why));
+  case refusal::key: return error_reply(401, "unauthorized", words);
+  case refusal::origin: return error_reply(403, "forbidden_origin", words);
+  case refusal::quota: return error_reply(429, "quota_exceeded", words);
   case refusal::sessions:
   case refusal::rate: break;
   }
-  return error_reply(429, "too_many_sessions", words_for(why));
+  return error_reply(429, "too_many_sessions", words);
 }
 
-http_reply completion_refusal(refusal why) {
-  const std::string words(words_for(why));
+http_reply completion_refusal(refusal why, std::string_view more) {
+  const std::string words(more.empty() ? words_for(why) : more);
   switch (why) {
   case refusal::key: return completion_error({401, "invalid_api_key", words});
   case refusal::origin: return completion_error({403, "forbidden_origin", words});
+  case refusal::quota: return completion_error({429, std::string(protocol::out_of_quota), words});
   case refusal::sessions:
   case refusal::rate: break;
   }

@@ -6,6 +6,7 @@
 #include "net/routes/recording_routes.hpp"
 #include "net/routes/refusals.hpp"
 #include "net/routes/secret_routes.hpp"
+#include "net/routes/usage_routes.hpp"
 #include "protocol/json/writer.hpp"
 
 #include <nlohmann/json.hpp>
@@ -164,7 +165,8 @@ router make_routes(route_sources sources) {
             }));
   table.add("GET", "/metrics", watched([from](auto&, auto&, auto respond) {
               from->core.metrics([from, respond = std::move(respond)](std::string core_json) {
-                respond({200, std::move(core_json) + from->counted.text(from->connections()),
+                const auto quotas = from->usage ? quota_metrics(from->usage->all()) : std::string();
+                respond({200, std::move(core_json) + from->counted.text(from->connections()) + quotas,
                          "text/plain; version=0.0.4; charset=utf-8"});
               });
             }));
@@ -195,6 +197,7 @@ router make_routes(route_sources sources) {
             [from](const http_request& request, const path_segments& in, responder respond) {
               close_session(from->core, request, in[0], std::move(respond));
             });
+  if (from->usage != nullptr) add_usage_routes(table, *from->usage);
   if (from->secrets != nullptr) add_secret_routes(table, *from->secrets, from->transcribes);
   // Connections handle these themselves (http_session); the routes here answer other methods.
   table.add("POST", "/v1/chat/completions",

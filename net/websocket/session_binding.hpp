@@ -1,10 +1,8 @@
 #pragma once
 
-#include "actors/gateway_api.hpp"
 #include "base/assert.hpp"
 #include "net/access/admission.hpp"
 #include "net/beast.hpp"
-#include "net/channel/client_channel.hpp"
 #include "net/connections.hpp"
 #include "net/service.hpp"
 
@@ -15,12 +13,14 @@
 
 namespace parley::net {
 
-/// What a connection with a session holds, from the upgrade or the request until it releases the session.
+/// What a connection with a session holds, from the upgrade or the request until it releases the session. `Channel`: the
+/// session's end of the connection. `Handle`: the session as the connection sees it.
+template<class Channel, class Handle>
 struct session_binding {
   std::optional<connections::slot> slot;
   std::shared_ptr<admission::reservation> reservation; ///< may be held by its session too
-  std::shared_ptr<client_channel> link = nullptr;
-  std::unique_ptr<actors::session_handle> handle = nullptr;
+  std::shared_ptr<Channel> link = nullptr;
+  std::unique_ptr<Handle> handle = nullptr;
 
   /// Moves the connection's slot to `owner`, whose client has this name in budgets, and creates a link that calls its `on_ring` on `strand`.
   template<class Connection>
@@ -28,7 +28,7 @@ struct session_binding {
                  service& shared, std::string name) {
     PARLEY_ASSERT(slot, "taken over once");
     slot->move_to_session(owner);
-    link = std::make_shared<client_channel>(
+    link = std::make_shared<Channel>(
         limits, shared.counted.outbox_bytes(),
         [owner = std::move(owner), strand] {
           asio::post(strand, [owner] {
@@ -36,6 +36,13 @@ struct session_binding {
           });
         },
         shared.waiting.open(std::move(name)));
+  }
+
+  /// Nothing that the session says is heard any more.
+  void drop_session() {
+    if (link) link->detach();
+    if (handle) handle->gone();
+    handle.reset();
   }
 
   /// Releases the session, while the socket stays with `owner`.
@@ -54,9 +61,7 @@ struct session_binding {
 
 private:
   void release() {
-    if (link) link->detach();
-    if (handle) handle->gone();
-    handle.reset();
+    drop_session();
     reservation.reset();
   }
 };

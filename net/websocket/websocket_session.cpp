@@ -145,7 +145,7 @@ void websocket_session::on_ring() {
   read();
 }
 
-void websocket_session::write(outbox::frame text) {
+void websocket_session::write(text_frame text) {
   in_flight_ = std::move(text);
   ws_.async_write(*in_flight_, [self = shared_from_this()](error_code ec, std::size_t) { self->on_write(ec); });
 }
@@ -166,7 +166,7 @@ void websocket_session::start_closing() {
   });
 }
 
-void websocket_session::shake_hands(const outbox::close_frame& why) {
+void websocket_session::shake_hands(const close_frame& why) {
   if (!ws_.is_open()) return; // the read that found the end closes it
   shaking_hands_ = true;
   ws_.async_close(why.code, why.reason,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "net/channel/client_channel.hpp"
 #include "net/channel/frame_buffer.hpp"
 #include "net/receive_deadline.hpp"
 #include "net/websocket/heartbeat.hpp"
@@ -41,10 +42,10 @@ private:
   void refuse_message();
   void on_message();
   void on_control(websocket::frame_type kind);
-  void write(outbox::frame text);
+  void write(text_frame text);
   void on_write(error_code ec);
   void start_closing();
-  void shake_hands(const outbox::close_frame& why);
+  void shake_hands(const close_frame& why);
   void tick();
   void on_tick();
   void ping();
@@ -62,12 +63,12 @@ private:
   std::unique_ptr<actors::connection_info> undecided_; ///< it has no session yet
   asio::cancellation_signal end_of_reading_;
   asio::cancellation_signal end_of_closing_;
-  session_binding held_;
+  session_binding<client_channel, actors::session_handle> held_;
   service& shared_;
   std::string owner_; ///< whose messages they are
   frame_buffer buffer_;
   std::optional<base::byte_budget::share> message_; ///< of the message in `buffer_`, if it is large
-  outbox::frame in_flight_;
+  text_frame in_flight_;
   heartbeat beat_;
   receive_deadline message_deadline_; ///< of the message in `buffer_`
   bool reading_ = false;

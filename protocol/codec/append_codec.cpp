@@ -90,7 +90,7 @@ std::vector<image_file> read_frames(field_reader& in, const field& from) {
   auto frames = json::elements(from.at, max_frames + 1);
   if (refuses_frames(in, from.path, frames.size())) return out;
   for (std::size_t i = 0; i < frames.size() && !in.failed(); ++i) {
-    field frame{frames[i], from.path + "[" + std::to_string(i) + "]"};
+    const auto frame = field_reader::element(from, frames[i], i);
     std::string scratch;
     auto text = in.required_text(frame, scratch);
     if (!in.failed()) out.push_back(in.take(decode_image(text, frame.path)));

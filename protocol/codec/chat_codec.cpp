@@ -1,13 +1,12 @@
 #include "protocol/chat_budget.hpp"
+#include "protocol/codec/chat_parts.hpp"
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/media_check.hpp"
 #include "protocol/codec/message_codec.hpp"
 #include "protocol/codec/number_visitors.hpp"
-#include "protocol/codec/schema_check.hpp"
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/codec/tool_results.hpp"
 #include "protocol/json/field_reader.hpp"
-#include "protocol/json/spaced.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/media/picture.hpp"
 #include "protocol/media/voice.hpp"
@@ -17,61 +16,8 @@
 namespace parley::protocol {
 namespace {
 
-constexpr std::size_t max_messages = 256;
 constexpr int max_answer_tokens = 4096;
 constexpr int max_top_logprobs = 20;
-constexpr std::size_t max_stops = 4;
-constexpr std::size_t max_stop_bytes = 256;
-
-field element(const field& array, json::value at, std::size_t index) {
-  return {at, array.path + "[" + std::to_string(index) + "]"};
-}
-
-/// Records that `from` exceeds the append's budget.
-void refuse(field_reader& in, const field& from, const std::optional<std::string>& why) {
-  if (why) in.fail(error_code::invalid_payload, from.path, *why);
-}
-
-bool refuses_messages(field_reader& in, std::string_view path, std::size_t count) {
-  if (count > 0 && count <= max_messages) return false;
-  in.fail(error_code::invalid_payload, path,
-          (count == 0 ? std::string("empty") : "more than " + std::to_string(max_messages) + " messages"));
-  return true;
-}
-
-text_item read_text(field_reader& in, const field& item, chat_budget& budget) {
-  auto text = in.require(item, {"text"});
-  if (text.at.is(json::kind::string)) refuse(in, text, budget.add_text(text.at.raw().size()));
-  if (in.failed()) return {};
-  std::string scratch;
-  return {std::string(in.required_text(text, scratch))};
-}
-
-/// The budget is checked by length or header before decoding, or during decoding if the header cannot be read from the
-/// base64.
-pcm read_sound(field_reader& in, const field& data, std::string_view text, chat_budget& budget) {
-  const auto claimed = seconds_of_sound(text);
-  if (claimed) refuse(in, data, budget.add_seconds(*claimed));
-  if (in.failed()) return nullptr;
-  auto sound = in.take(decode_sound(text, {0, claimed ? max_chat_seconds : budget.seconds_left()}, data.path));
-  if (sound && !claimed) refuse(in, data, budget.add_seconds(static_cast<double>(sound->size()) / unit_samples));
-  return sound;
-}
-
-audio_item read_audio(field_reader& in, const field& item, chat_budget& budget) {
-  auto data = in.require(item, {"data"});
-  std::string scratch;
-  auto text = in.required_text(data, scratch);
-  if (in.failed()) return {};
-  return {read_sound(in, data, text, budget)};
-}
-
-image_file read_picture(field_reader& in, const field& data, chat_budget& budget) {
-  refuse(in, data, budget.add_pictures(1));
-  std::string scratch;
-  auto text = in.required_text(data, scratch);
-  return in.failed() ? nullptr : in.take(decode_image(text, data.path, picture_kinds::jpeg_png_webp));
-}
 
 video_item read_video(field_reader& in, const field& item, chat_budget& budget) {
   video_item out;
@@ -80,7 +26,7 @@ video_item read_video(field_reader& in, const field& item, chat_budget& budget) 
     auto pictures = json::elements(data.at, json::max_values);
     if (pictures.empty()) in.fail(error_code::invalid_payload, data.path, "empty");
     for (std::size_t i = 0; i < pictures.size() && !in.failed(); ++i)
-      out.frames.push_back(read_picture(in, element(data, pictures[i], i), budget));
+      out.frames.push_back(read_picture(in, field_reader::element(data, pictures[i], i), budget));
   } else {
     out.frames.push_back(read_picture(in, data, budget));
   }
@@ -97,8 +43,8 @@ content_item read_item(field_reader& in, const field& item, chat_budget& budget)
   std::string scratch;
   auto name = in.failed() ? std::string_view() : in.required_text(type, scratch);
   if (in.failed()) return {};
-  if (name == "text") return read_text(in, item, budget);
-  if (name == "audio") return read_audio(in, item, budget);
+  if (name == "text") return read_text(in, in.require(item, {"text"}), budget);
+  if (name == "audio") return read_audio(in, in.require(item, {"data"}), budget);
   if (name == "image") return image_item{read_picture(in, in.require(item, {"data"}), budget)};
   if (name == "video") return read_video(in, item, budget);
   in.fail(error_code::invalid_payload, type.path, "none of text, audio, image, video");
@@ -108,9 +54,8 @@ content_item read_item(field_reader& in, const field& item, chat_budget& budget)
 std::vector<content_item> read_content(field_reader& in, const field& content, chat_budget& budget) {
   std::vector<content_item> out;
   if (content.at.is(json::kind::string)) {
-    refuse(in, content, budget.add_text(content.at.raw().size()));
-    if (in.failed()) return out;
-    out.emplace_back(text_item{json::unescape(content.at)});
+    auto text = read_text(in, content, budget);
+    if (!in.failed()) out.emplace_back(std::move(text));
     return out;
   }
   auto items = json::elements(content.at, json::max_values);
@@ -121,7 +66,7 @@ std::vector<content_item> read_content(field_reader& in, const field& content, c
   }
   refuse(in, content, budget.add_items(items.size()));
   for (std::size_t i = 0; i < items.size() && !in.failed(); ++i)
-    out.push_back(read_item(in, element(content, items[i], i), budget));
+    out.push_back(read_item(in, field_reader::element(content, items[i], i), budget));
   return out;
 }
 
@@ -138,9 +83,7 @@ read_message read_chat_message(field_reader& in, const field& from, chat_budget&
   auto speaker = in.require(from, {"role"});
   if (!in.failed()) what.from = read_role(in, speaker);
   if (!in.failed() && what.from == role::assistant) {
-    const auto calls = field_reader::find(from, {"tool_calls"});
-    if (calls.at.given()) refuse(in, calls, budget.add_text(calls.at.raw().size()));
-    if (!in.failed()) what.calls = read_tool_calls(in, calls);
+    what.calls = read_calls(in, field_reader::find(from, {"tool_calls"}), budget);
     if (!what.calls.empty() && !field_reader::find(from, {"content"}).at.given()) return out;
   }
   if (!in.failed() && what.from == role::tool)
@@ -156,45 +99,19 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
     in.fail(error_code::invalid_payload, from.path, "not an array");
     return out;
   }
-  auto messages = json::elements(from.at, max_messages + 1);
+  auto messages = json::elements(from.at, max_chat_messages + 1);
   if (refuses_messages(in, from.path, messages.size())) return out;
   out.reserve(messages.size());
   std::vector<std::string> call_ids;
   call_ids.reserve(messages.size());
   chat_budget budget;
   for (std::size_t i = 0; i < messages.size() && !in.failed(); ++i) {
-    auto next = read_chat_message(in, element(from, messages[i], i), budget);
+    auto next = read_chat_message(in, field_reader::element(from, messages[i], i), budget);
     out.push_back(std::move(next.what));
     call_ids.push_back(std::move(next.call_id));
   }
   if (!in.failed()) order_results(in, from, call_ids, out);
   return out;
-}
-
-void check_count_of_stops(field_reader& in, std::string_view path, std::size_t count) {
-  if (count > max_stops) in.fail(error_code::invalid_payload, path, "more than four");
-}
-
-bool check_stop(field_reader& in, std::string_view path, std::size_t bytes) {
-  if (bytes > 0 && bytes <= max_stop_bytes) return true;
-  in.fail(error_code::invalid_payload, path, "not 1 to 256 bytes");
-  return false;
-}
-
-/// As in the OpenAI API: a string, or up to four.
-void read_stop(field_reader& in, const field& from, chat_append_event& out) {
-  if (!from.at.given()) return;
-  const bool several = from.at.is(json::kind::array);
-  const auto given = several ? json::elements(from.at, max_stops + 1) : std::vector{from.at};
-  check_count_of_stops(in, from.path, given.size());
-  for (std::size_t i = 0; i < given.size() && !in.failed(); ++i) {
-    const auto each = several ? element(from, given[i], i) : from;
-    auto text = json::unescape(each.at, max_stop_bytes);
-    if (!each.at.is(json::kind::string))
-      in.fail(error_code::invalid_payload, each.path, "not a string");
-    else if (check_stop(in, each.path, text ? text->size() : max_stop_bytes + 1) && text)
-      out.stop.push_back(*std::move(text));
-  }
 }
 
 /// Goes through the numbers of a turn in the order in which they are read: their names, bounds and values.
@@ -214,34 +131,6 @@ void read_generation(field_reader& in, const field& from, chat_append_event& out
   in.boolean(at("do_sample"), out.do_sample);
   in.seed(at("seed"), out.seed);
   read_stop(in, at("stop"), out);
-}
-
-bool refuses_schema(field_reader& in, std::string_view path, std::size_t bytes) {
-  if (bytes <= max_schema_bytes) return false;
-  in.fail(error_code::invalid_payload, path, "more than 64 KiB");
-  return true;
-}
-
-/// As in the OpenAI API: `text`, `json_object`, or `json_schema` with the schema in it.
-void read_format(field_reader& in, const field& from, chat_append_event& out) {
-  std::string scratch;
-  const auto type = field_reader::find(from, {"type"});
-  const auto name = in.text(type, scratch).value_or("text");
-  if (in.failed() || name == "text") return;
-  if (name == "json_object") {
-    out.answer_schema = R"({"type": "object"})";
-  } else if (name == "json_schema") {
-    auto holder = in.object(field_reader::find(from, {"json_schema"}));
-    const auto schema = in.required_object(in.require(holder.at.given() ? holder : from, {"schema"}));
-    if (in.failed()) return;
-    bool strict = false;
-    in.boolean(field_reader::find(holder.at.given() ? holder : from, {"strict"}), strict);
-    if (refuses_schema(in, schema.path, schema.at.raw().size())) return;
-    json::append_spaced(schema.at, out.answer_schema);
-    check_schema(in, schema, strict, out.answer_schema);
-  } else {
-    in.fail(error_code::invalid_payload, type.path, "none of text, json_object, json_schema");
-  }
 }
 
 /// A voice that will not be used is not decoded.
@@ -327,13 +216,18 @@ private:
   const std::string path_;
 };
 
+/// On the wire that may be a string, which is no item.
+bool is_one_text(const message& of) {
+  return of.content.size() == 1 && std::holds_alternative<text_item>(of.content.front());
+}
+
 void check_message(field_reader& in, const std::string& path, const message& of, chat_budget& budget) {
   check_tool_calls(in, path + ".tool_calls", of.calls);
   for (const auto& call : of.calls)
     refuse(in, {{}, path + ".tool_calls"}, budget.add_text(call.name.size() + call.arguments.size()));
   if (of.content.empty() && !of.calls.empty()) return;
   if (of.content.empty()) in.fail(error_code::invalid_payload, path + ".content", "empty");
-  refuse(in, {{}, path + ".content"}, budget.add_items(of.content.size()));
+  if (!is_one_text(of)) refuse(in, {{}, path + ".content"}, budget.add_items(of.content.size()));
   for (std::size_t i = 0; i < of.content.size() && !in.failed(); ++i)
     std::visit(content_checker(in, budget, path + ".content[" + std::to_string(i) + "]"), of.content[i]);
 }
@@ -367,7 +261,7 @@ result<chat_append_event> checked(chat_append_event from) {
     for (std::size_t i = 0; i < from.messages.size() && !in.failed(); ++i)
       check_message(in, path + "[" + std::to_string(i) + "]", from.messages[i], budget);
   if (!in.failed()) order_results(in, {{}, path}, std::vector<std::string>(from.messages.size()), from.messages);
-  if (!in.failed()) check_tools(in, "input.tools", from);
+  if (!in.failed()) check_tools(in, "input.tools", from, from.tools_as_written.size());
   refuses_schema(in, "input.response_format.schema", from.answer_schema.size());
   if (!from.tts) from.tts_voice = nullptr;
   check_sound(in, "input.tts.ref_audio_data", from.tts_voice, voice_seconds);

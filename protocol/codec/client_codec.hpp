@@ -54,10 +54,10 @@ tl::expected<envelope, frame_fault> peek(Text&& frame) = delete;
 // Errors of all decoders below are missing_field or invalid_payload and name the field.
 
 /// session.init (docs/protocol.md 3.1). `url_mode` is the mode given in the URL, if any; otherwise `payload.mode`
-/// decides, and sets `turn_based` if it is given. In chat, all fields but the system prompt are ignored. `schema_work`: what
-/// checking its schemas may take, counted down; null = as much as an event may.
+/// decides, and sets `turn_based` if it is given. In chat, all fields but the system prompt and the tools are ignored. `schema_work`:
+/// what checking its schemas may take, counted down; null = as much as an event may. `knows_functions`: in `session_limits`.
 result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode,
-                                       std::int64_t* schema_work = nullptr);
+                                       std::int64_t* schema_work = nullptr, bool knows_functions = true);
 
 /// session.update (docs/protocol.md 3.2) in audio or video.
 result<init_event> decode_session_update(const envelope& from, mode kind);

@@ -83,11 +83,13 @@ struct config_checker : number_checker {
 
 } // namespace
 
-void read_duplex_config(field_reader& in, const field& config, init_event& into) {
-  // Where upstream's next protocol has them. The outer ones win.
+void read_generation(field_reader& in, const field& config, init_event& into) {
   const auto generation = in.object(field_reader::find(config, {"generation"}));
-  config_reader inner{{in, generation}};
-  go_through_sampling(into.config, inner);
+  config_reader read{{in, generation}};
+  go_through_sampling(into.config, read);
+}
+
+void read_duplex_config(field_reader& in, const field& config, init_event& into) {
   config_reader read{{in, config}};
   go_through(into.config, read);
   into.wants_audio = read.at("generate_audio").at.given() && into.config.generate_audio;

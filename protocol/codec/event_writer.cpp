@@ -4,6 +4,7 @@
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -126,10 +127,17 @@ struct writer {
     auto generation = input.object("generation");
     if (event.do_sample) generation.boolean("do_sample", *event.do_sample);
     generation.integer("max_new_tokens", event.max_new_tokens);
+    if (event.temperature) generation.number("temperature", *event.temperature, 6);
+    if (event.top_p) generation.number("top_p", *event.top_p, 6);
+    if (event.top_k) generation.integer("top_k", *event.top_k);
+    if (event.seed) generation.integer("seed", static_cast<std::int64_t>(*event.seed));
+    if (!event.stop.empty()) generation.json("stop", list_of(event.stop, json::append_string));
     generation.close();
     if (!event.tools_as_written.empty()) input.json("tools", event.tools_as_written);
     if (!event.tool_choice_as_written.empty()) input.json("tool_choice", event.tool_choice_as_written);
+    if (!event.format_as_written.empty()) input.json("response_format", event.format_as_written);
     if (event.call_pieces) input.boolean("tool_call_deltas", true);
+    if (event.scored) input.integer("logprobs", *event.scored);
     if (event.max_slice_nums) {
       auto image = input.object("image");
       image.integer("max_slice_nums", *event.max_slice_nums);

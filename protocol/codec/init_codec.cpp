@@ -115,8 +115,9 @@ void refuse_unknown(const field& object, std::string_view prefix, std::span<cons
   }
 }
 
-void read_duplex_payload(field_reader& in, const field& payload, init_event& out) {
+void read_duplex_payload(field_reader& in, const field& payload, bool with_generation, init_event& out) {
   auto config = in.object(field_reader::find(payload, {"config", "duplex"}));
+  if (with_generation) read_generation(in, config, out);
   read_duplex_config(in, config, out);
   in.integer(field_reader::either(field_reader::find(payload, {"max_slice_nums"}),
                                   field_reader::find(config, {"max_slice_nums"})),
@@ -139,7 +140,8 @@ void note_refused(const field& payload, bool chat, std::vector<refused_wish>& ou
 
 } // namespace
 
-result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode, std::int64_t* schema_work) {
+result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode, std::int64_t* schema_work,
+                                       bool knows_functions) {
   field_reader in;
   if (schema_work) in.schema_work() = *schema_work;
   init_event out;
@@ -158,8 +160,8 @@ result<init_event> decode_session_init(const envelope& from, std::optional<mode>
   } else if (!chat) {
     out.system_prompt = default_prompt;
   }
-  if (!chat && !in.failed()) read_duplex_payload(in, payload, out);
-  if (!in.failed())
+  if (!chat && !in.failed()) read_duplex_payload(in, payload, knows_functions, out);
+  if ((chat || knows_functions) && !in.failed())
     read_tools(in, field_reader::find(payload, {"tools"}), field_reader::find(payload, {"tool_choice"}), out.offer);
   note_refused(payload, chat, out.refused);
   if (schema_work) *schema_work = in.schema_work();

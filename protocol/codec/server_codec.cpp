@@ -85,25 +85,8 @@ void write_chance(json::object_writer& into, const conversation::token_chance& o
   into.json("bytes", bytes + "]");
 }
 
-/// As the OpenAI API has them.
 void write_scores(json::object_writer& into, const std::vector<token_score>& scores) {
-  if (scores.empty()) return;
-  std::string all = "[";
-  for (const auto& each : scores) {
-    if (all.size() > 1) all += ',';
-    std::string others = "[";
-    for (const auto& other : each.likeliest) {
-      if (others.size() > 1) others += ',';
-      json::object_writer one(others);
-      write_chance(one, other);
-      one.close();
-    }
-    json::object_writer one(all);
-    write_chance(one, each.chosen);
-    one.json("top_logprobs", others + "]");
-    one.close();
-  }
-  into.json("logprobs", all + "]");
+  if (!scores.empty()) into.json("logprobs", encode_scores(scores));
 }
 
 /// Writes one event into one string. Each overload implements its event's row in the table of docs/protocol.md 4.
@@ -340,21 +323,53 @@ private:
   json::object_writer out_;
 };
 
+std::size_t scores_bytes(const std::vector<token_score>& scores) {
+  constexpr std::size_t of_one = 64;
+  std::size_t bytes = 0;
+  for (const auto& each : scores) bytes += (1 + each.likeliest.size()) * of_one;
+  return bytes;
+}
+
 struct size_of_content {
-  std::size_t operator()(const output_delta& event) const { return event.text.size() + audio_bytes(event.audio); }
-  std::size_t operator()(const response_done& event) const { return event.text.size() + audio_bytes(event.audio); }
+  std::size_t operator()(const auto& event) const requires requires { event.scores; }
+  { return event.text.size() + audio_bytes(event.audio) + scores_bytes(event.scores); }
   std::size_t operator()(const response_tool_call& event) const { return event.call.arguments.size(); }
   std::size_t operator()(const duplex_call_delta& event) const { return event.text.size(); }
   std::size_t operator()(const duplex_call_done& event) const { return 2 * event.text.size(); }
+  std::size_t operator()(const response_tool_call_delta& event) const { return event.part.arguments.size(); }
   std::size_t operator()(const error_event& event) const { return event.message.size(); }
   std::size_t operator()(const auto&) const { return 0; }
 };
 
 } // namespace
 
+std::string encode_scores(const std::vector<token_score>& scores) {
+  if (scores.empty()) return {};
+  std::string all = "[";
+  for (const auto& each : scores) {
+    if (all.size() > 1) all += ',';
+    std::string others = "[";
+    for (const auto& other : each.likeliest) {
+      if (others.size() > 1) others += ',';
+      json::object_writer one(others);
+      write_chance(one, other);
+      one.close();
+    }
+    json::object_writer one(all);
+    write_chance(one, each.chosen);
+    one.json("top_logprobs", others + "]");
+    one.close();
+  }
+  return all + "]";
+}
+
+std::size_t about_bytes(const server_event& event) {
+  return envelope_bytes + std::visit(size_of_content(), event);
+}
+
 std::string encode(const server_event& event, const encode_context& context) {
   std::string out;
-  out.reserve(envelope_bytes + std::visit(size_of_content(), event));
+  out.reserve(about_bytes(event));
   encoder write(context, out);
   std::visit(write, event);
   write.finish();

@@ -2,9 +2,11 @@
 
 #include "protocol/events.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Server events → text frames, in both dialects (docs/protocol.md 4). Pure and thread-safe.
 namespace parley::protocol {
@@ -23,5 +25,11 @@ struct encode_context {
 /// deltas. Samples are clamped to [-1, 1], NaN becomes silence; malformed UTF-8 in a text becomes U+FFFD. The result is
 /// always valid JSON and UTF-8.
 std::string encode(const server_event& event, const encode_context& context);
+
+/// About how many bytes `encode` makes of it.
+std::size_t about_bytes(const server_event& event);
+
+/// What is reported of tokens, a JSON array as the OpenAI API has it; empty if there are none.
+std::string encode_scores(const std::vector<token_score>& scores);
 
 } // namespace parley::protocol

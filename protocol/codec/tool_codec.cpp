@@ -41,10 +41,6 @@ void check_required(field_reader& in, std::string_view path, const conversation:
   if (of.tool_required && of.tools.empty()) in.fail(error_code::invalid_payload, path, "there are no tools");
 }
 
-field list_item(const field& list, json::value at, std::size_t index) {
-  return {at, list.path + "[" + std::to_string(index) + "]"};
-}
-
 /// The function itself: it stands in a member `function`, or, in the Realtime API, in the tool.
 field function_of(field_reader& in, const field& tool) {
   const auto nested = field_reader::find(tool, {"function"});
@@ -115,7 +111,7 @@ void read_allowed(field_reader& in, const field& choice, const std::vector<conve
   if (all.empty() || all.size() > max_tools)
     return in.fail(error_code::invalid_payload, list.path, "not a list of 1 to 128 tools");
   for (std::size_t i = 0; i < all.size() && !in.failed(); ++i) {
-    const auto each = list_item(list, all[i], i);
+    const auto each = field_reader::element(list, all[i], i);
     if (in.required_object(each); !in.failed()) read_function(in, each, tools, out.allowed.emplace_back());
   }
 }
@@ -162,7 +158,7 @@ std::vector<conversation::tool> read_tool_list(field_reader& in, const field& to
   const auto all = json::elements(tools.at, max_tools + 1);
   if (refuses_tools(in, tools.path, all.size(), tools.at.raw().size())) return out;
   for (std::size_t i = 0; i < all.size() && !in.failed(); ++i)
-    out.push_back(read_tool(in, list_item(tools, all[i], i)));
+    out.push_back(read_tool(in, field_reader::element(tools, all[i], i)));
   return out;
 }
 
@@ -213,9 +209,10 @@ void read_tools(field_reader& in, const field& tools, const field& choice, conve
   check_required(in, choice.path, out);
 }
 
-void check_tools(field_reader& in, const std::string& path, const conversation::turn_request& of) {
-  std::size_t bytes = 0;
-  for (const auto& each : of.tools) bytes += std::max(each.signature.size(), each.parameters.size());
+void check_tools(field_reader& in, const std::string& path, const conversation::turn_request& of, std::size_t written) {
+  std::size_t bytes = written;
+  if (written == 0)
+    for (const auto& each : of.tools) bytes += std::max(each.signature.size(), each.parameters.size());
   if (refuses_tools(in, path, of.tools.size(), bytes)) return;
   for (std::size_t i = 0; i < of.tools.size(); ++i)
     check_name(in, path + "[" + std::to_string(i) + "].name", of.tools[i].name);
@@ -245,7 +242,7 @@ std::vector<conversation::tool_call> read_tool_calls(field_reader& in, const fie
   const auto all = json::elements(from.at, max_calls + 1);
   check_count_of_calls(in, from.path, all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto call = list_item(from, all[i], i);
+    const auto call = field_reader::element(from, all[i], i);
     if (in.required_object(call); in.failed()) return out;
     const auto function = function_of(in, call);
     if (in.failed()) return out;

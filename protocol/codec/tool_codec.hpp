@@ -4,6 +4,7 @@
 #include "conversation/turn_request.hpp"
 #include "protocol/json/field_reader.hpp"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,10 @@ tool_choice read_tool_choice(field_reader& in, const field& choice, const std::v
 /// Both of a chat request. What requires a call requires tools.
 void read_tools(field_reader& in, const field& tools, const field& choice, conversation::turn_request& out);
 
-/// Refuses what these would, of tools that never were text.
-void check_tools(field_reader& in, const std::string& path, const conversation::turn_request& of);
+/// Refuses what these would, of tools that an event brings. `written`: how many bytes their list has in JSON; 0 = it never was
+/// text.
+void check_tools(field_reader& in, const std::string& path, const conversation::turn_request& of,
+                 std::size_t written = 0);
 void check_tool_calls(field_reader& in, const std::string& path, const std::vector<conversation::tool_call>& calls);
 
 /// Reads `tool_calls` of an assistant's message; absent = none.

@@ -21,6 +21,9 @@ public:
 
   /// About how many bytes it would have on the wire.
   virtual std::size_t bytes() const = 0;
+
+  /// Whether that may take longer than its size suggests: a few bytes of a file may be a minute of sound.
+  virtual bool holds_files() const { return false; }
   virtual result<chat_append_event> make() const = 0;
 };
 

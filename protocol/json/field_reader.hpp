@@ -51,6 +51,11 @@ public:
   /// null, else an absent field.
   static field find(const field& object, std::initializer_list<std::string_view> names);
 
+  /// An array's element, named by its index.
+  static field element(const field& array, json::value at, std::size_t index) {
+    return {at, array.path + "[" + std::to_string(index) + "]"};
+  }
+
   /// The first field if it is given, else the second if that is, else the first.
   static field either(const field& first, const field& second);
 

@@ -73,6 +73,18 @@ void append_string(std::string_view text, std::string& out) {
   out += '"';
 }
 
+std::size_t written_bytes(std::string_view text) {
+  std::size_t bytes = text.size();
+  for (const char c : text) {
+    const bool short_escape = c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f';
+    if (short_escape)
+      bytes += 1;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      bytes += 5;
+  }
+  return bytes;
+}
+
 void object_writer::begin(std::string_view key) {
   if (!first_) out_ += ',';
   first_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,6 +10,9 @@ namespace parley::protocol::json {
 
 /// Appends a JSON string, escaped, with malformed UTF-8 replaced by U+FFFD.
 void append_string(std::string_view text, std::string& out);
+
+/// How many bytes a text of valid UTF-8 takes up between the quotes of a JSON string.
+std::size_t written_bytes(std::string_view text);
 
 /// Writes one object into a string, member by member: there is no DOM, and base64 is written directly into place. Keys
 /// are our own literals and need no escaping.

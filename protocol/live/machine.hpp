@@ -133,6 +133,7 @@ private:
   void open(mode kind, init_event init);
   void open_duplex();
   void lose_inner();
+  void run_out(const std::string& why);
   void on_created();
   void on_chat(const session_created& event);
   void on_chat(const output_delta& said);

@@ -67,6 +67,10 @@ init_event machine::duplex_init() const {
 realtime::effects machine::on_inner_event(std::uint64_t number, const server_event& event, time_point now) {
   now_ = now;
   if (ended_ || !inner_.heeds(number)) return {};
+  if (const auto* error = std::get_if<error_event>(&event); error && error->code == error_code::quota_exceeded) {
+    run_out(error->message);
+    return take();
+  }
   if (std::holds_alternative<session_created>(event)) {
     if (!inner_.begin()) return {};
     on_created();
@@ -99,6 +103,15 @@ void machine::on_created() {
   });
   inform_of_delegation();
   event_id_.clear();
+}
+
+/// The client's key may use no more for now, so all ends.
+void machine::run_out(const std::string& why) {
+  const std::string code(out_of_quota);
+  event_id_ = started_ ? std::string() : start_event_id_;
+  refuse_event({code, why, "", code});
+  if (started_) return close_session("expired", 1008); // the API has no word for it
+  end(1008, code);
 }
 
 /// The inner session is of no use any more. Before the client was told of it, that is the end.

@@ -3,6 +3,7 @@
 #include "protocol/chat_budget.hpp"
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/json/field_reader.hpp"
+#include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 
 #include <algorithm>
@@ -147,25 +148,12 @@ std::vector<kept_item> chosen(std::vector<kept_item> context) {
   return kept;
 }
 
-/// The bytes that the text takes up in a JSON string.
-std::size_t written_bytes(std::string_view text) {
-  std::size_t bytes = text.size();
-  for (const char c : text) {
-    const bool short_escape = c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f';
-    if (short_escape)
-      bytes += 1;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      bytes += 5;
-  }
-  return bytes;
-}
-
 /// What a turn takes up, judged as chat does before anything is written.
 class turn_size {
 public:
   void add_text(std::string_view text) {
     if (text.empty()) return;
-    const auto written = written_bytes(text);
+    const auto written = json::written_bytes(text);
     bytes_ += written;
     note(budget_.add_items(1));
     note(budget_.add_text(written));

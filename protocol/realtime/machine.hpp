@@ -146,6 +146,7 @@ private:
   bool may_open();
   void open(mode kind, init_event init);
   void lose_inner(const answer_end& how);
+  void run_out(const std::string& why);
   void on_chat(running& answers, const session_created& event);
   void on_chat(running& answers, const output_delta& said);
   void on_chat(running& answers, const response_tool_call& event);

@@ -211,6 +211,10 @@ void machine::open(mode kind, init_event init) {
 effects machine::on_inner_event(std::uint64_t number, const server_event& event, time_point now) {
   now_ = now;
   if (ended_ || !inner_.heeds(number)) return {};
+  if (const auto* error = std::get_if<error_event>(&event); error && error->code == error_code::quota_exceeded) {
+    run_out(error->message);
+    return take();
+  }
   if (std::holds_alternative<session_created>(event) && !inner_.begin()) return {};
   if (inner_.is_duplex())
     std::visit([this](const auto& each) { on_duplex(each); }, event);
@@ -226,6 +230,14 @@ effects machine::on_inner_closed(std::uint64_t number, time_point now) {
   lose_inner({answer_end::how::failed, "server_error"});
   settle();
   return take();
+}
+
+/// The client's key may use no more for now, so all ends.
+void machine::run_out(const std::string& why) {
+  const std::string code(out_of_quota);
+  lose_inner({answer_end::how::failed, code, code, why});
+  out_.error({code, why, "", code}, "");
+  end(1008, code);
 }
 
 /// The inner session is of no use any more, and the answer that came from it fails.

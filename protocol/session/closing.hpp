@@ -10,7 +10,7 @@
 namespace parley::protocol {
 
 /// The causes of docs/protocol.md section 9 that end with `session.closed`.
-enum class close_cause : std::uint8_t { client, timeout, context_full, shutdown, backend };
+enum class close_cause : std::uint8_t { client, timeout, context_full, quota, shutdown, backend };
 
 /// The WebSocket code of the close frame.
 constexpr std::uint16_t close_code(close_cause cause) {
@@ -18,6 +18,7 @@ constexpr std::uint16_t close_code(close_cause cause) {
   case close_cause::client:
   case close_cause::timeout:
   case close_cause::context_full: return 1000;
+  case close_cause::quota: return 1008;
   case close_cause::shutdown: return 1001;
   case close_cause::backend: return 1011;
   }
@@ -36,6 +37,7 @@ constexpr std::string_view close_word(close_cause cause, dialect spoken, std::st
     return spoken == dialect::legacy ? "stopped" : asked;
   case close_cause::timeout: return "timeout";
   case close_cause::context_full: return "context_full";
+  case close_cause::quota: return "quota_exceeded";
   case close_cause::shutdown: return "server_shutdown";
   case close_cause::backend: return spoken == dialect::current ? "backend_error" : "error";
   }
@@ -47,6 +49,7 @@ constexpr std::string_view close_word(close_cause cause, dialect spoken, std::st
 enum class session_end : std::uint8_t {
   timeout,
   context_full,
+  quota_exceeded,
   server_shutdown,
   backend_error,
   error, ///< the same in the legacy dialect, and before one is chosen
@@ -57,9 +60,9 @@ enum class session_end : std::uint8_t {
 };
 
 /// In the order of `session_end`.
-inline constexpr std::array<std::string_view, 9> session_end_words{"timeout",       "context_full", "server_shutdown",
-                                                                   "backend_error", "error",        "client_closed",
-                                                                   "user_stop",     "stopped",      "other"};
+inline constexpr std::array<std::string_view, 10> session_end_words{
+    "timeout", "context_full",  "quota_exceeded", "server_shutdown", "backend_error",
+    "error",   "client_closed", "user_stop",      "stopped",         "other"};
 
 constexpr std::string_view word_of(session_end how) {
   return session_end_words[static_cast<std::size_t>(how)];
@@ -74,6 +77,7 @@ constexpr session_end end_of(close_cause cause, dialect spoken, std::string_view
   }
   case close_cause::timeout: return session_end::timeout;
   case close_cause::context_full: return session_end::context_full;
+  case close_cause::quota: return session_end::quota_exceeded;
   case close_cause::shutdown: return session_end::server_shutdown;
   case close_cause::backend: return spoken == dialect::current ? session_end::backend_error : session_end::error;
   }

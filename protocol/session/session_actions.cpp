@@ -117,7 +117,7 @@ void session_machine::read_init(const occurrence& what) {
     const auto& frame = what.its_frame();
     if (frame.type != client_event_type::session_init) return decode_session_update(frame, mode_);
     return within_steps(schema_steps_, now,
-                        [&](std::int64_t* work) { return decode_session_init(frame, url_mode_, work); });
+                        [&](std::int64_t* work) { return decode_session_init(frame, url_mode_, work, limits_.knows_functions); });
   };
   auto init = read();
   if (!init) return reject(std::move(init.error()), now);
@@ -145,6 +145,7 @@ void session_machine::begin_talk(const conversation::opened& opened, time_point 
   state_ = session_state::active;
   created_ = true;
   session_created created;
+  created.session_id = id();
   created.turn_based = mode_ == mode::chat;
   created.recording_id = origin_.recording_id;
   if (init_->resume && limits_.resume.count() > 0) {
@@ -162,7 +163,7 @@ void session_machine::begin_talk(const conversation::opened& opened, time_point 
     created.measured.kv_cache_length = opened.prompt_tokens;
   }
   created.total = total();
-  note_wishes(created);
+  if (limits_.knows_functions) note_wishes(created);
   say(std::move(created));
   idle_since_ = now;
   const time_point warning = time_limit_ - go_away_lead(duration_limit(limits_, mode_));

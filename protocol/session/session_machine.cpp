@@ -258,6 +258,7 @@ effects session_machine::on_taken_up(time_point now) {
   draining_ = false;
   most_claimed_ = last_event_id_ + max_lost_events;
   holding_ = holding::nothing;
+  unjudged_.clear(); // nobody judges these any more
   perform(session_event::worker_lost, {.now = now});
   return take();
 }
@@ -265,6 +266,14 @@ effects session_machine::on_taken_up(time_point now) {
 effects session_machine::on_handover(std::chrono::milliseconds back_after, time_point) {
   say(session_go_away{"server_restart", 0, back_after.count()});
   writer().order(close_link{service_restart, "server_restart"});
+  return take();
+}
+
+effects session_machine::on_quota_spent(std::string words, time_point) {
+  if (state_ == session_state::closed) return {};
+  constexpr auto code = error_code::quota_exceeded;
+  say(error_event{code, std::move(words)});
+  created_ ? end(close_cause::quota) : hang_up(traits(code).close_code, std::string(traits(code).wire));
   return take();
 }
 
@@ -305,9 +314,11 @@ session_event session_machine::classify(const envelope& frame) const {
   case client_event_type::input_audio_buffer_append:
     return spoken_ == dialect::current ? session_event::append_foreign : session_event::append_own;
   case client_event_type::input_standalone:
+    if (!limits_.knows_functions) break;
     return spoken_ == dialect::legacy || mode_ == mode::chat ? session_event::append_foreign
                                                              : session_event::append_own;
   case client_event_type::input_tool_result:
+    if (!limits_.knows_functions) break;
     return spoken_ == dialect::legacy || mode_ == mode::chat ? session_event::append_foreign
                                                              : session_event::tool_result;
   case client_event_type::session_close: return session_event::close;

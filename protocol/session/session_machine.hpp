@@ -134,6 +134,9 @@ public:
   /// The server is shutting down (docs/protocol.md 5, "server drains").
   effects on_drain(time_point now);
 
+  /// The API key has used up what it may; `words` say which quota, and when it is renewed.
+  effects on_quota_spent(std::string words, time_point now);
+
   /// The server has failed in its work for this session. Anything the failed call left undone is dropped.
   effects on_fault(time_point now);
 

@@ -10,8 +10,7 @@ namespace parley::protocol {
 namespace {
 
 constexpr int most_attempts = 5;
-constexpr int most_tokens = 256;      ///< for 30 s; people say two or three words a second
-constexpr std::size_t most_calls = 4; ///< that one turn may want
+constexpr int most_tokens = 256; ///< for 30 s; people say two or three words a second
 
 // The words with which the model was trained to transcribe.
 constexpr std::string_view task = "Please listen to the audio snippet carefully and transcribe the content.\n";
@@ -89,7 +88,7 @@ void transcriber::heed(const session_created&) {
 
 void transcriber::heed(const response_tool_call& event) {
   auto& calls = jobs_.front().calls;
-  if (jobs_.front().what.offer && calls.size() < most_calls) calls.push_back(event.call);
+  if (jobs_.front().what.offer && calls.size() < most_turn_calls) calls.push_back(event.call);
 }
 
 void transcriber::heed(const response_done& event) {

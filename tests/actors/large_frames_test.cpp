@@ -92,7 +92,7 @@ TEST_CASE("an owner with many large frames does not keep another one waiting") {
   std::promise<void> go_on;
   auto released = go_on.get_future().share();
   large_frames frames(1);
-  std::vector<std::shared_ptr<large_frames::lane>> many;
+  std::vector<std::shared_ptr<large_frames::strand>> many;
   for (int i = 0; i < 20; ++i) {
     many.push_back(frames.open("ann"));
     large_frames::add(many.back(), [&](const auto&) {
@@ -107,21 +107,21 @@ TEST_CASE("an owner with many large frames does not keep another one waiting") {
   done.wait_for(21);
 }
 
-TEST_CASE("a lane goes on when its turn ends, wherever that is, and after a failure") {
+TEST_CASE("a strand goes on when its turn ends, wherever that is, and after a failure") {
   diary done;
   large_frames frames(1);
-  const auto lane = frames.open("ann");
+  const auto strand = frames.open("ann");
   std::shared_ptr<large_frames::turn> held;
   std::promise<void> taken;
-  large_frames::add(lane, [&](auto turn) {
+  large_frames::add(strand, [&](auto turn) {
     held = std::move(turn);
     taken.set_value();
   });
-  large_frames::add(lane, [&](const auto&) {
+  large_frames::add(strand, [&](const auto&) {
     done.note("next");
     throw std::runtime_error("a defect");
   });
-  large_frames::add(lane, [&](const auto&) { done.note("last"); });
+  large_frames::add(strand, [&](const auto&) { done.note("last"); });
   taken.get_future().wait();
   const auto other = frames.open("bob");
   large_frames::add(other, [&](const auto&) { done.note("other"); });
@@ -134,41 +134,41 @@ TEST_CASE("a lane goes on when its turn ends, wherever that is, and after a fail
     CHECK(done.wait_for(2)[1] == "again");
   }
   CHECK(done.wait_for(3).back() != "other");
-  CHECK(eventually([&] { return lane->idle(); }));
+  CHECK(eventually([&] { return strand->idle(); }));
 }
 
 TEST_CASE("what waits for a thread is dropped when they stop") {
   std::promise<void> at_work, go_on;
   auto released = go_on.get_future().share();
   const auto kept = std::make_shared<int>(1);
-  std::shared_ptr<large_frames::lane> lane;
+  std::shared_ptr<large_frames::strand> strand;
   {
     large_frames frames(1);
-    lane = frames.open("ann");
-    large_frames::add(lane, [&](const auto&) {
+    strand = frames.open("ann");
+    large_frames::add(strand, [&](const auto&) {
       at_work.set_value();
       released.wait();
     });
-    large_frames::add(lane, [kept](const auto&) { FAIL("too late"); });
+    large_frames::add(strand, [kept](const auto&) { FAIL("too late"); });
     at_work.get_future().wait();
     std::thread stops([&] { frames.stop(); });
     CHECK(eventually([&] { // it is being stopped when nothing more is taken
       const auto probe = std::make_shared<int>(1);
-      large_frames::add(lane, [probe](const auto&) { FAIL("too late"); });
+      large_frames::add(strand, [probe](const auto&) { FAIL("too late"); });
       return probe.use_count() == 1;
     }));
     go_on.set_value();
     stops.join();
   }
   CHECK(kept.use_count() == 1);
-  large_frames::add(lane, [kept](const auto&) { FAIL("too late"); });
+  large_frames::add(strand, [kept](const auto&) { FAIL("too late"); });
   CHECK(kept.use_count() == 1);
 }
 
 TEST_CASE("a frame that finds its receiver at work elsewhere is handed back") {
   actors::test::threads on;
   large_frames frames(1);
-  const auto lane = frames.open("ann");
+  const auto strand = frames.open("ann");
   std::promise<void> busy, go_on;
   std::promise<bool> worked_here;
   int times = 0;
@@ -188,7 +188,7 @@ TEST_CASE("a frame that finds its receiver at work elsewhere is handed back") {
   caf::anon_send(actor, caf::ok_atom_v); // on one of CAF's threads
   busy.get_future().wait();
   std::promise<void> passed;
-  large_frames::add(lane, [&, actor](auto turn) {
+  large_frames::add(strand, [&, actor](auto turn) {
     pass_here(actor, client_frame{"a frame", 0, std::move(turn)});
     passed.set_value();
   });

@@ -1,4 +1,4 @@
-#include "protocol/codec/client_side.hpp"
+#include "protocol/codec/event_writer.hpp"
 #include "protocol/realtime/sound.hpp"
 #include "tests/actors/test_server.hpp"
 
@@ -48,7 +48,9 @@ void say_something(test_client& client) {
 std::string own_append(float amplitude) {
   std::vector<float> samples(16'000);
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = amplitude * std::sin(0.05f * static_cast<float>(i));
-  return protocol::encode_append(protocol::dialect::current, samples);
+  protocol::append_event event;
+  event.samples = std::make_shared<const std::vector<float>>(std::move(samples));
+  return protocol::written(event);
 }
 
 std::size_t turns_in(const stub_script& script) {

@@ -9,7 +9,7 @@
 
 using namespace parley::client;
 namespace protocol = parley::protocol;
-using type = protocol::server_event_type;
+using type = server_event_type;
 
 namespace {
 
@@ -25,20 +25,20 @@ struct noted_hands final : load_hands, parley::client::test::noted_steps {
   void leave() override { done.push_back("leave"); }
 };
 
-protocol::server_glance event(type what) {
-  protocol::server_glance e;
+server_glance event(type what) {
+  server_glance e;
   e.type = what;
   return e;
 }
 
-protocol::server_glance listen(std::int64_t input = 0) {
+server_glance listen(std::int64_t input = 0) {
   auto e = event(type::listen);
   e.answers_unit = true;
   e.input = input;
   return e;
 }
 
-protocol::server_glance speech(std::int64_t input, std::size_t samples = 24'000, bool ends = false) {
+server_glance speech(std::int64_t input, std::size_t samples = 24'000, bool ends = false) {
   auto e = event(type::spoken);
   e.text = true;
   e.audio_samples = samples;

@@ -3,18 +3,18 @@
 #include <catch2/catch.hpp>
 
 using parley::client::resumption;
-using type = parley::protocol::server_event_type;
+using type = parley::client::server_event_type;
 
 namespace {
 
-parley::protocol::server_glance plain_event(type what, std::int64_t id = 0) {
-  parley::protocol::server_glance event;
+parley::client::server_glance plain_event(type what, std::int64_t id = 0) {
+  parley::client::server_glance event;
   event.type = what;
   event.event_id = id;
   return event;
 }
 
-parley::protocol::server_glance created(double seconds = 30) {
+parley::client::server_glance created(double seconds = 30) {
   auto event = plain_event(type::created, 1);
   event.session_id = "sess_1";
   event.resume_token = "resume_1";
@@ -22,7 +22,7 @@ parley::protocol::server_glance created(double seconds = 30) {
   return event;
 }
 
-parley::protocol::server_glance refusal() {
+parley::client::server_glance refusal() {
   auto event = plain_event(type::error);
   event.error_code = "resume_refused";
   return event;

@@ -50,7 +50,7 @@ struct session {
     return story;
   }
 
-  void on_event(const parley::protocol::server_glance& event) {
+  void on_event(const parley::client::server_glance& event) {
     story += std::to_string(event.event_id) + " ";
     if (event.event_id == 1) socket.append("one");
     if (event.event_id == farewell_after) socket.send("bye");

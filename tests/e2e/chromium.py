@@ -15,6 +15,8 @@ FLAGS = (
     "--use-fake-ui-for-media-stream --use-fake-device-for-media-stream"
 ).split()
 WAIT_SECONDS = 60
+# What the browser says of a question to a document that was left before it was answered.
+LEFT = ("Inspected target navigated or closed", "Execution context was destroyed.", "Cannot find default execution context")
 
 
 class Browser:
@@ -61,16 +63,36 @@ class Page:
             self.call(f"{domain}.enable")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if mobile else 1, mobile=mobile)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.call("Page.navigate", url=url)
-        self.until("document.readyState === 'complete' && document.body.dataset.mode")
+        self.go(url)
+        self.until("document.body.dataset.mode")
+
+    def go(self, url: str):
+        """Loads another document and waits until it is complete."""
+        self._leave("Page.navigate", url=url)
+
+    def reload(self):
+        """Loads the document anew and waits until it is complete."""
+        self._leave("Page.reload")
+
+    def _leave(self, method: str, **params):
+        """The browser answers before the old document is gone, which would answer the next question."""
+        self.evaluate("window.isOld = true")
+        self.call(method, **params)
+        self.until("!window.isOld && document.readyState === 'complete'")
 
     def call(self, method: str, **params) -> dict:
+        return self._answer(method, params, lost_is_error=True)
+
+    def _answer(self, method: str, params: dict, lost_is_error: bool) -> dict | None:
+        """None if the document was left meanwhile, unless that is an error."""
         self._last += 1
         self._socket.send(json.dumps({"id": self._last, "method": method, "params": params}))
         end = time.monotonic() + WAIT_SECONDS + 10
         while True:
             message = self._receive(end, method)
             if message.get("id") == self._last:
+                if not lost_is_error and message.get("error", {}).get("message") in LEFT:
+                    return None
                 assert "error" not in message, (method, message["error"])
                 return message["result"]
 
@@ -111,15 +133,23 @@ class Page:
 
     def evaluate(self, expression: str):
         """The value of a JavaScript expression, awaited if it is a promise. The browser treats it as a user action."""
-        result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True)
+        return self._value(self.call("Runtime.evaluate", **self._asked_for(expression)))
+
+    @staticmethod
+    def _asked_for(expression: str) -> dict:
+        return {"expression": expression, "awaitPromise": True, "returnByValue": True, "userGesture": True}
+
+    @staticmethod
+    def _value(result: dict):
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
     def until(self, condition: str, seconds: float = WAIT_SECONDS):
-        """Waits in the page until the expression is true and returns its value."""
-        return self.evaluate(
-            f"""new Promise((done, fail) => {{
-                const end = performance.now() + {seconds * 1000};
+        """Waits in the page until the expression is true and returns its value. If the page is left meanwhile, in the next one."""
+        end = time.monotonic() + seconds
+        while True:
+            expression = f"""new Promise((done, fail) => {{
+                const end = performance.now() + {max(0, end - time.monotonic()) * 1000};
                 const look = () => {{
                     const value = ({condition});
                     if (value) return done(value);
@@ -128,7 +158,9 @@ class Page:
                 }};
                 look();
             }})"""
-        )
+            result = self._answer("Runtime.evaluate", self._asked_for(expression), lost_is_error=False)
+            if result is not None:
+                return self._value(result)
 
     def click(self, selector: str):
         """A mouse click in the middle of an element."""

@@ -64,7 +64,7 @@ def stop(page: Page, server: Server):
 
 
 def replay(page: Page, server: Server):
-    page.call("Page.navigate", url=f"{server.http}/replay.html")
+    page.go(f"{server.http}/replay.html")
     page.until("document.querySelector('#recordings button')")
     page.click("#recordings button")
     page.until("!document.getElementById('player').hidden")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from conftest import BINARY, ROOT, TINY
 from nodes import wait_until
@@ -108,12 +109,27 @@ def test_each_session_tells_its_story(start_server, tmp_path):
             lines = [each for line in log.splitlines() if (each := json.loads(line)).get("session") == session]
             begin = next(each for each in lines if each["message"] == "begins")
             end = next(each for each in lines if each["message"].startswith("ended: "))
-            whose = {"key": "ann", "remote": "127.0.0.1", "mode": "audio", "worker": 1}
+            whose = {"key": "ann", "remote": "127.0.0.1", "mode": "audio", "dialect": "current", "transport": "websocket", "worker": 1}
             assert whose.items() <= begin.items() and whose.items() <= end.items() and 0 <= begin["wait"] < 60
             assert (end["reason"], end["units"], end["moves"]) == ("user_stop", 3, 0) and 0 <= end["late_units"] <= 3 and end["spoken"] >= 0
         else:
-            assert re.search(rf"{session} begins; key ann, remote 127\.0\.0\.1, mode audio, worker 1, wait \d+\.\d\d\d$", log, re.M)
+            assert re.search(rf"{session} begins; key ann, remote 127\.0\.0\.1, mode audio, dialect current, transport websocket, worker 1, wait \d+\.\d\d\d$", log, re.M)
             assert re.search(rf"{session} ended: user_stop after .* out; key ann, .*, reason user_stop, units 3, late_units \d, spoken \d+\.\d\d\d, moves 0$", log, re.M)
+
+
+def test_the_story_says_how_a_client_speaks(start_server):
+    server = start_server("--set", "log.format=json", "--set", "engine.seed=7")
+    body = {"model": "parley", "messages": [{"role": "user", "content": "Say something."}], "max_tokens": 4}
+    assert http(server, "/v1/chat/completions", "POST", body)[0] == 200
+    for beta in ({}, {"additional_headers": {"OpenAI-Beta": "realtime=v1"}}):
+        with connect(server.realtime + "?model=parley", max_size=None, **beta) as client:
+            client.send(json.dumps({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Say something."}]}}))
+            client.send(json.dumps({"type": "response.create"}))
+            while json.loads(client.recv(timeout=60))["type"] != "response.done":
+                pass
+    server.stop()
+    ends = [each for line in server.log.read_text().splitlines() if (each := json.loads(line))["message"].startswith("ended: ")]
+    assert {(each["dialect"], each["transport"]) for each in ends} == {("completions", "http"), ("realtime", "websocket"), ("realtime_beta", "websocket")}
 
 
 def test_the_environment_overrides_the_file_and_flags_override_both(tmp_path):

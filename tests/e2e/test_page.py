@@ -48,7 +48,7 @@ def test_a_recorded_conversation_is_replayed(start_server, open_page, tmp_path):
     assert "records this conversation" in page.text("#entries")
     stop(page)
     wait_for(lambda: sessions(server, "closed"))
-    page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
+    page.go(page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelector('#recordings button')")
     page.click("#recordings button")
     page.until("!document.getElementById('player').hidden && document.querySelectorAll('#lines li').length >= 2")
@@ -220,7 +220,7 @@ def test_sent_pictures_stay_in_sight(start_server, open_page, tmp_path):
     page.until("getComputedStyle(document.querySelector('#entries time')).opacity === '1'", 5)
     choose(page, "audio")  # which ends the session
     wait_for(lambda: sessions(server, "closed"))
-    page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
+    page.go(page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelector('#recordings button span')?.textContent === 'What is that?'", 10)
     page.click("#recordings button")
     page.until("document.querySelector('#lines .thumbs img')?.naturalWidth > 0", 10)

@@ -46,7 +46,7 @@ def record(server, seconds: int):
 
 
 def open_replay(page):
-    page.call("Page.navigate", url=page.evaluate("new URL('replay.html', document.baseURI).href"))
+    page.go(page.evaluate("new URL('replay.html', document.baseURI).href"))
     page.until("document.querySelector('#recordings button')")
     page.click("#recordings button")
     page.until("!document.getElementById('player').hidden && document.querySelector('#lines li')")

@@ -207,7 +207,7 @@ def test_no_words_of_the_browser_or_the_server_are_in_the_chinese_page(server, o
     names = ["NotAllowedError", "NotFoundError", "NotReadableError", "OverconstrainedError", "AbortError", "SecurityError", "TypeError", "insecure"]
     reasons = re.findall(r'"([a-z][a-z ]{8,})"', (ROOT / "actors/queue/worker_table.cpp").read_text().split("unready_words{", 1)[1].split("}", 1)[0])
     assert len(reasons) == 5
-    page.call("Page.reload")
+    page.reload()
     page.until("document.documentElement?.lang === 'zh-CN' && document.readyState === 'complete'", 10)
     said = page.evaluate(
         f"""Promise.all([import('./errors.js'), import('./server.js')]).then(([{{ wordsForDevice, wordsForError }}, {{ wordsForReason }}]) => [
@@ -224,7 +224,7 @@ def test_a_running_session_asks_nothing_besides(server, open_page):
     """Its own connection tells how the server is: while that is lost, no other request fails, too."""
     page = open_page(server, "audio")
     page.call("Page.addScriptToEvaluateOnNewDocument", source="window.setInterval = ((real) => (run, ms) => real(run, Math.min(ms, 200)))(window.setInterval)")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.getElementById('server')?.textContent === 'ready'", 10)
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 1")

@@ -52,7 +52,7 @@ def test_devices_are_tried_and_chosen_before_the_start(server, open_page):
     page.evaluate("document.getElementById('settings').close()")
     page.until("streams.flatMap((stream) => stream.getTracks()).every((track) => track.readyState === 'ended')", 10)
     assert page.evaluate("document.getElementById('trial').hidden && document.getElementById('level').value === 0")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.body?.dataset.mode === 'video'", 10)
     page.press("s", 83)
     page.until(f"document.getElementById('microphone').value === '{microphone}' && document.getElementById('camera').value === '{camera}'", 10)
@@ -189,6 +189,6 @@ def test_the_volume_is_kept_and_followed(server, open_page):
     )
     assert sorted(peaks) == [0.25, 1]
     page.evaluate("(() => { const field = document.getElementById('volume'); field.value = 0.5; field.dispatchEvent(new Event('input')); field.dispatchEvent(new Event('change')) })()")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.getElementById('volume')?.value === '0.5'", 10)
     page.evaluate("localStorage.clear()")

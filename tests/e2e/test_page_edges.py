@@ -164,7 +164,7 @@ def test_who_closes_the_tab_leaves_the_slot(start_server, open_page):
     page = open_page(server, "audio")
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 1")
-    page.call("Page.navigate", url="about:blank")
+    page.go("about:blank")
     wait_for(lambda: not http(server, "/sessions")[1]["sessions"])
 
 
@@ -202,7 +202,7 @@ def test_a_replay_survives_what_a_client_sent(server, open_page):
 def test_a_browser_that_keeps_nothing(server, open_page):
     page = open_page(server, "chat")
     page.call("Page.addScriptToEvaluateOnNewDocument", source="for (const area of ['localStorage', 'sessionStorage']) Object.defineProperty(window, area, { get() { throw new DOMException('blocked', 'SecurityError'); } });")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.getElementById('start')?.textContent === 'Start talking'", 10)
     choose(page, "audio")
     page.evaluate("document.getElementById('theme').click()")

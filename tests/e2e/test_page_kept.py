@@ -83,7 +83,7 @@ def test_playback_tells_what_was_heard(server, open_page):
 def test_earlier_conversations_stay_in_the_browser(server, open_page):
     page = open_page(server, "chat")
     page.evaluate("localStorage.clear()")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.getElementById('earlier')?.hidden", 10)
     choose(page, "chat")
     page.click("#prompt")
@@ -91,7 +91,7 @@ def test_earlier_conversations_stay_in_the_browser(server, open_page):
     page.press("Enter", 13)
     page.until(f"document.querySelector('#entries .model') && {STATE} === 'idle'")
     before = page.evaluate(LINES)
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.getElementById('earlier')?.hidden === false", 10)
     assert page.evaluate("document.querySelectorAll('#entries li').length") == 0
     page.click("#earlier summary")
@@ -105,7 +105,7 @@ def test_earlier_conversations_stay_in_the_browser(server, open_page):
     page.until(f"document.querySelectorAll('#entries .model').length === 2 && {STATE} === 'idle'")
     messages = [event["input"]["messages"] for event in page.sent if event["type"] == "input.append"][-1]
     assert [message["role"] for message in messages] == ["user", "assistant", "user"] and messages[0]["content"] == "Remember this question"
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.getElementById('earlier')?.hidden === false", 10)
     assert len(json.loads(page.evaluate("localStorage.getItem('parley.conversations')"))) == 1, "it went on with the same one"
     page.click("#earlier summary")
@@ -136,7 +136,7 @@ def test_a_reload_offers_to_go_on(server, open_page):
     page = open_page(server, "audio")
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 3 && document.querySelector('#entries .model')")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.getElementById('notice-action')?.hidden === false", 10)
     assert page.text("#notice-words") == "Your conversation is still there." and page.text("#notice-action") == "Go on"
     assert page.evaluate("sessionStorage.getItem('parley.left')") == "null", "it is offered once"
@@ -159,7 +159,7 @@ def test_who_loads_another_page_leaves(server, open_page):
     page = open_page(server, "audio")
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 1")
-    page.call("Page.navigate", url=f"{server.http}/replay.html")
+    page.go(f"{server.http}/replay.html")
     page.until("document.title.includes('recordings')", 10)
     wait_for(lambda: not sessions(server, "active"), 10)
 
@@ -167,11 +167,11 @@ def test_who_loads_another_page_leaves(server, open_page):
 def test_a_browser_without_such_a_worker_leaves_at_once(server, open_page):
     page = open_page(server, "audio")
     page.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.SharedWorker")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.body?.dataset.mode === 'audio'", 10)
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 1")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.getElementById('server')?.textContent === 'ready'", 10)
     assert not page.text("#notice-words") and page.evaluate("sessionStorage.getItem('parley.left')") in (None, "null")
     wait_for(lambda: not sessions(server, "active"), 10)  # a session that may be taken up again stays for much longer

@@ -12,7 +12,7 @@ def test_who_is_recorded_sees_it_beside_start(server, start_server, open_page, t
     page.click("#start")
     page.until(f"{STATE} === 'listening'")
     stop(page)
-    page.call("Page.reload")
+    page.reload()
     page.until("document.readyState === 'complete' && document.body?.dataset.mode === 'audio' && document.getElementById('recorded')?.hidden === false", 10)
     page.screenshot(SHOTS / "recorded.png")
     page = open_page(server, "audio")
@@ -88,7 +88,7 @@ def test_the_page_speaks_chinese(server, open_page):
     page = open_page(server, "audio")
     assert page.evaluate("document.documentElement.lang") == "en"
     page.call("Emulation.setUserAgentOverride", userAgent=page.evaluate("navigator.userAgent"), acceptLanguage="zh-CN,zh;q=0.9")
-    page.call("Page.reload")
+    page.reload()
     page.until("document.documentElement?.lang === 'zh-CN' && document.body && document.getElementById('server')?.textContent === '就绪'", 10)
     assert page.text("#start") == "开始对话" and page.text("#language") == "English"
     latin = page.evaluate(
@@ -182,7 +182,7 @@ def test_a_replay_on_a_phone_is_above_the_list(start_server, open_page, tmp_path
             client.say_goodbye()
     wait_for(lambda: len(sessions(server, "closed")) == 12)
     page = open_page(server, "chat", width=390, height=844, mobile=True)
-    page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
+    page.go(page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelectorAll('#recordings button').length === 12")
     page.evaluate("document.querySelector('#recordings li:last-child button').click()")
     page.until("!document.getElementById('player').hidden")

@@ -88,6 +88,21 @@ def test_another_key_of_the_same_name_ends_what_the_old_one_began(start_server, 
         assert ann.until("session.closed")["reason"] == "key_removed"
 
 
+def test_files_that_change_are_read_without_a_signal(start_server, keys):
+    server = start_server("--set", f"auth.keys_file={keys.path}", "--set", "auth.reload_seconds=0.2")
+    with Client(server, **as_("ann")) as ann:
+        ann.init()
+        keys.write("bob")
+        assert ann.until("session.closed")["reason"] == "key_removed"
+    logged(server, r"keys: 1 \(0 new, 2 gone\)")
+    keys.path.write_text("nonsense\n")
+    logged(server, r"keys and certificates stay as they were")
+    with Client(server, **as_("bob")) as bob:
+        bob.init()
+        bob.say_goodbye()
+    assert server.log.read_text().count("keys: ") == 1
+
+
 @pytest.mark.parametrize("broken", ["ann not-a-hash\n", None])
 def test_a_broken_file_changes_nothing(start_server, keys, broken):
     server = start_server("--set", f"auth.keys_file={keys.path}")

@@ -26,6 +26,25 @@ std::string complaint_of(const std::string& content) {
 
 } // namespace
 
+TEST_CASE("a key may have limits of its own") {
+  const temporary_folder folder;
+  const auto keys = api_keys::load(folder.write(
+      "keys", std::string("ann ") + alpha + " minutes_per_day=60 tokens_per_month=1000000 sessions=2 # a pupil\nbob " +
+                  beta + " starts_per_minute=6 admin\n"));
+  CHECK(keys.find("alpha")->limits == key_limits{{60, 0, 0, 1'000'000}, 2, 0});
+  CHECK_FALSE(keys.find("alpha")->admin);
+  CHECK(keys.find("beta")->admin);
+  CHECK(keys.limits().at("bob") == key_limits{{}, 0, 6});
+  const auto wrong = [](const std::string& word) { return complaint_of(std::string("ann ") + alpha + " " + word); };
+  CHECK(wrong("minutes_per_week=5")
+            .starts_with("/keys:1: only \"admin\" may follow the hash, and limits: minutes_per_day=N"));
+  for (const char* word : {"sessions=", "sessions=0", "sessions=-1", "sessions=2.5", "sessions=9999999999999999999"})
+    CHECK(wrong(word) == "/keys:1: sessions is a number from 1 on");
+  CHECK(wrong("sessions=1 sessions=2") == "/keys:1: sessions is set twice");
+  CHECK(wrong("sessions").starts_with("/keys:1: only \"admin\" may follow"));
+  CHECK(wrong("admin admin").starts_with("/keys:1: only \"admin\" may follow"));
+}
+
 TEST_CASE("a key is known by its hash") {
   const temporary_folder folder;
   const auto keys = api_keys::load(

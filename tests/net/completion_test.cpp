@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <variant>
 
 using namespace parley::net;
+namespace protocol = parley::protocol;
 using nlohmann::json;
 using parley::tests::temporary_folder;
 
@@ -18,26 +21,45 @@ namespace {
 const std::string hi = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
 const std::string hi_streamed = R"({"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]})";
 
-void say(echo_gateway::session& to, const std::string& frame) {
-  to.link->send(std::make_shared<const std::string>(frame));
+void say(const echo_gateway::session& to, protocol::server_event event) {
+  to.guest->hand_over(std::move(event));
+}
+
+void begin(const echo_gateway::session& session) {
+  say(session, protocol::session_queue_done{});
+  protocol::session_created created;
+  created.session_id = "sess_abc";
+  say(session, created);
+}
+
+protocol::output_delta words(std::string text) {
+  protocol::output_delta out;
+  out.kind = protocol::output_kind::text;
+  out.text = std::move(text);
+  return out;
+}
+
+protocol::response_done hello() {
+  protocol::response_done out;
+  out.text = "hello";
+  out.reason = "turn_end";
+  out.used.emplace();
+  out.used->input_text = 2;
+  out.used->output_text = 1;
+  return out;
 }
 
 /// A chat session that opens and answers each turn with "he", "llo".
-void answer(echo_gateway::session& session, std::string&& frame) {
-  session.link->taken(frame.size());
-  const auto event = json::parse(frame);
-  if (event["type"] == "session.init") {
-    say(session, R"({"type":"session.queue_done"})");
-    say(session, R"({"type":"session.created","session_id":"sess_abc"})");
-  } else if (event["type"] == "input.append") {
-    if (event["input"]["streaming"] == true)
-      for (const char* text : {"he", "llo"})
-        say(session, R"({"type":"response.output.delta","kind":"text","text":")" + std::string(text) + R"("})");
-    say(session, R"({"type":"response.done","text":"hello","reason":"turn_end","usage":{"total_tokens":3,)"
-                 R"("input_tokens":2,"output_tokens":1}})");
+void answer(echo_gateway::session& session, const protocol::client_event& event) {
+  if (std::holds_alternative<protocol::init_event>(event)) {
+    begin(session);
+  } else if (const auto* const turn = std::get_if<protocol::chat_append_event>(&event)) {
+    if (turn->streaming)
+      for (const char* text : {"he", "llo"}) say(session, words(text));
+    say(session, hello());
   } else {
-    say(session, R"({"type":"session.closed","reason":"user_stop"})");
-    session.link->close(1000, "user_stop");
+    say(session, protocol::session_closed{"user_stop", {}});
+    session.guest->close(1000, "user_stop");
   }
 }
 
@@ -77,7 +99,7 @@ std::string read_rest(wire_client& client) {
 
 TEST_CASE("a completion is one turn of a chat session, and its session ends with it") {
   server_fixture fixture;
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client client = fixture.connect();
   const auto got = complete(client, hi, "Connection: close\r\n");
   CHECK(got.status == 200);
@@ -91,14 +113,15 @@ TEST_CASE("a completion is one turn of a chat session, and its session ends with
   CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1 && all[0]->gone; }));
   const auto session = fixture.gateway.at(0);
   CHECK(session.info.mode == "chat");
-  REQUIRE(session.frames.size() == 3);
-  CHECK(json::parse(session.frames[2])["type"] == "session.close");
+  REQUIRE(session.said.size() == 3);
+  CHECK(std::holds_alternative<protocol::init_event>(session.said[0]));
+  CHECK(std::get<protocol::close_event>(session.said[2]).reason == "user_stop");
   CHECK(fixture.empties());
 }
 
 TEST_CASE("a streamed completion is server-sent events") {
   server_fixture fixture;
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client client = fixture.connect();
   client.send(request(hi_streamed, "Connection: close\r\n"));
   const auto got = client.read_response(true);
@@ -113,7 +136,7 @@ TEST_CASE("a streamed completion is server-sent events") {
 
 TEST_CASE("completions share a connection with each other and with other requests") {
   server_fixture fixture;
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client client = fixture.connect();
   for (int i = 0; i < 3; ++i) {
     const auto whole = complete(client, hi);
@@ -142,7 +165,7 @@ TEST_CASE("a connection that has had its completion counts as one without a sess
   connection_limits limits;
   limits.connections = 2;
   server_fixture fixture(limits);
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client first = fixture.connect();
   CHECK(complete(first, hi).status == 200);
   CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1 && all[0]->gone; }));
@@ -165,7 +188,7 @@ TEST_CASE("a connection that has had its completion is not kept for ever, nor ov
   }
   SECTION("the server stops") {}
   server_fixture fixture(limits);
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client client = fixture.connect();
   CHECK(complete(client, hi).status == 200);
   if (limits.handshake == soon) client.send("POST /v1");
@@ -176,20 +199,14 @@ TEST_CASE("a connection that has had its completion is not kept for ever, nor ov
 
 TEST_CASE("who sends more before the answer has it closed behind the answer") {
   server_fixture fixture;
-  fixture.gateway.on_text = [](echo_gateway::session& session, std::string&& frame) {
-    const auto type = json::parse(frame)["type"];
-    if (type == "input.append") {
-      session.link->taken(frame.size());
-      return; // the test goes on
-    }
-    answer(session, std::move(frame));
+  fixture.gateway.on_said = [](echo_gateway::session& session, const protocol::client_event& event) {
+    if (!std::holds_alternative<protocol::chat_append_event>(event)) answer(session, event); // else the test goes on
   };
   wire_client client = fixture.connect();
   client.send(request(hi) + "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
-  CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1 && all[0]->frames.size() == 2; }));
+  CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1 && all[0]->said.size() == 2; }));
   auto session = fixture.gateway.at(0);
-  say(session, R"({"type":"response.done","text":"hello","reason":"turn_end","usage":{"total_tokens":3,)"
-               R"("input_tokens":2,"output_tokens":1}})");
+  say(session, hello());
   const auto got = client.read_response();
   CHECK(got.status == 200);
   CHECK(got.header("Connection") == "close");
@@ -199,7 +216,7 @@ TEST_CASE("who sends more before the answer has it closed behind the answer") {
 
 TEST_CASE("a client of HTTP/1.0 gets no chunks, and the end of the connection as the end of its stream") {
   server_fixture fixture;
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client client = fixture.connect();
   SECTION("a stream") {
     const std::string headers = GENERATE("", "Connection: keep-alive\r\n");
@@ -213,16 +230,10 @@ TEST_CASE("a client of HTTP/1.0 gets no chunks, and the end of the connection as
     CHECK(events.ends_with("data: [DONE]\n\n"));
   }
   SECTION("a stream that fails") {
-    fixture.gateway.on_text = [](echo_gateway::session& session, std::string&& frame) {
-      const bool first = json::parse(frame)["type"] == "session.init";
-      session.link->taken(frame.size());
-      if (first) {
-        say(session, R"({"type":"session.queue_done"})");
-        say(session, R"({"type":"session.created","session_id":"sess_abc"})");
-      } else {
-        say(session, R"({"type":"response.output.delta","kind":"text","text":"he"})");
-        say(session, R"({"type":"error","error":{"code":"inference_error","message":"so it is"}})");
-      }
+    fixture.gateway.on_said = [](echo_gateway::session& session, const protocol::client_event& event) {
+      if (std::holds_alternative<protocol::init_event>(event)) return begin(session);
+      say(session, words("he"));
+      say(session, protocol::error_event{protocol::error_code::inference_error, "so it is"});
     };
     client.send(request(hi_streamed, "", "1.0"));
     CHECK(client.read_response(true).header("Transfer-Encoding").empty());
@@ -255,7 +266,7 @@ TEST_CASE("a client of HTTP/1.0 gets no chunks, and the end of the connection as
 
 TEST_CASE("a completion whose client waits to be asked for its body is asked at once") {
   server_fixture fixture;
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client client = fixture.connect();
   const auto head = [](std::size_t bytes) {
     return "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: " +
@@ -274,7 +285,7 @@ TEST_CASE("a completion whose client waits to be asked for its body is asked at 
 TEST_CASE("pages that may open sessions may read completions, and are told so beforehand") {
   server_fixture fixture;
   fixture.options.allowed_origins = "https://app.example";
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   wire_client client = fixture.connect();
   const std::string page = "Origin: https://app.example\r\n";
   const auto ahead = client.get("/v1/chat/completions", "OPTIONS",
@@ -309,19 +320,16 @@ TEST_CASE("who leaves ends the session, and so does who never reads") {
   limits.outbox_bytes = 64u << 20;
   server_fixture fixture(limits);
   SECTION("gone before the answer") {
-    fixture.gateway.on_text = [](auto& session, auto&& frame) { session.link->taken(frame.size()); };
     wire_client client = fixture.connect();
     client.send(request(hi));
     CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1; }));
     client.reset();
   }
   SECTION("not reading") {
-    fixture.gateway.on_text = [](echo_gateway::session& session, std::string&& frame) {
-      answer(session, std::string(frame));
-      if (json::parse(frame)["type"] != "session.init") return;
-      const std::string words(1 << 20, 'x');
-      for (int i = 0; i < 30; ++i)
-        say(session, R"({"type":"response.output.delta","kind":"text","text":")" + words + R"("})");
+    fixture.gateway.on_said = [](echo_gateway::session& session, const protocol::client_event& event) {
+      answer(session, event);
+      if (!std::holds_alternative<protocol::init_event>(event)) return;
+      for (int i = 0; i < 30; ++i) say(session, words(std::string(1 << 20, 'x')));
     };
     wire_client client = fixture.connect();
     client.shrink_receive_buffer();
@@ -334,24 +342,26 @@ TEST_CASE("who leaves ends the session, and so does who never reads") {
 
 TEST_CASE("errors of the session have a status of their own") {
   server_fixture fixture;
-  const auto [code, status] = GENERATE(table<std::string, int>(
-      {{"queue_full", 429}, {"service_unavailable", 503}, {"invalid_payload", 400}, {"inference_error", 500}}));
-  fixture.gateway.on_text = [code = code](echo_gateway::session& session, std::string&& frame) {
-    session.link->taken(frame.size());
-    say(session, R"({"type":"error","error":{"code":")" + code + R"(","message":"so it is"}})");
+  using enum protocol::error_code;
+  const auto [code, status] = GENERATE(table<protocol::error_code, int>(
+      {{queue_full, 429}, {service_unavailable, 503}, {invalid_payload, 400}, {inference_error, 500}}));
+  fixture.gateway.on_said = [code = code](echo_gateway::session& session, const protocol::client_event&) {
+    say(session, protocol::error_event{code, "so it is"});
   };
   wire_client client = fixture.connect();
   const auto got = complete(client, hi);
   CHECK(got.status == status);
-  CHECK(json::parse(got.body)["error"]["code"] == code);
+  CHECK(json::parse(got.body)["error"]["code"] == protocol::traits(code).wire);
   CHECK(json::parse(got.body)["error"]["message"] == "so it is");
 }
 
 TEST_CASE("a session that closes without a word is a 503") {
   server_fixture fixture;
-  fixture.gateway.on_text = [](echo_gateway::session& session, std::string&&) { session.link->close(1011, "oops"); };
+  fixture.gateway.on_said = [](echo_gateway::session& session, const auto&) { session.guest->close(1011, "oops"); };
   wire_client client = fixture.connect();
-  CHECK(complete(client, hi).status == 503);
+  const auto got = complete(client, hi);
+  CHECK(got.status == 503);
+  CHECK(json::parse(got.body)["error"]["message"] == "the session ended: oops");
 }
 
 TEST_CASE("nobody sends a body before it is known who it is") {
@@ -372,7 +382,7 @@ TEST_CASE("a completion may be larger than other requests, up to its own bound")
   limits.body_bytes = 1000;
   limits.chat_message_bytes = 5000;
   server_fixture fixture(limits);
-  fixture.gateway.on_text = answer;
+  fixture.gateway.on_said = answer;
   const auto padded = [&](std::size_t bytes) {
     return R"({"messages":[{"role":"user","content":")" + std::string(bytes, 'x') + R"("}]})";
   };

@@ -28,17 +28,51 @@ public:
     core_.changed_.notify_all();
   }
 
-  void gone() override {
-    const std::lock_guard lock(core_.mutex_);
-    mine_->gone = true;
-    mine_->info.reservation.reset();
-    core_.changed_.notify_all();
-  }
+  void gone() override { core_.let_go(*mine_); }
 
 private:
   echo_gateway& core_;
   std::shared_ptr<session> mine_;
 };
+
+/// A guest's turns are taken by the test as they are made.
+class echo_gateway::guest_handle final : public actors::guest_handle {
+public:
+  guest_handle(echo_gateway& gateway, std::shared_ptr<session> mine) : core_(gateway), mine_(std::move(mine)) {}
+
+  void say(protocol::client_event&& event) override {
+    const std::lock_guard lock(core_.mutex_);
+    mine_->said.push_back(event);
+    if (core_.on_said) core_.on_said(*mine_, event);
+    core_.changed_.notify_all();
+  }
+
+  void ask(const std::shared_ptr<const protocol::guest::deferred_turn>& what) override { say(what->make().value()); }
+
+  void gone() override { core_.let_go(*mine_); }
+
+private:
+  echo_gateway& core_;
+  std::shared_ptr<session> mine_;
+};
+
+void echo_gateway::let_go(session& of) {
+  const std::lock_guard lock(mutex_);
+  of.gone = true;
+  of.info.reservation.reset();
+  changed_.notify_all();
+}
+
+std::unique_ptr<actors::guest_handle> echo_gateway::admit_guest(actors::connection_info info,
+                                                                std::shared_ptr<actors::guest_link> link) {
+  const std::lock_guard lock(mutex_);
+  auto mine = std::make_shared<session>();
+  mine->info = std::move(info);
+  mine->guest = std::move(link);
+  sessions_.push_back(mine);
+  changed_.notify_all();
+  return std::make_unique<guest_handle>(*this, std::move(mine));
+}
 
 std::unique_ptr<actors::session_handle> echo_gateway::admit(actors::connection_info info,
                                                             std::shared_ptr<actors::client_link> link) {

@@ -13,19 +13,24 @@
 
 namespace parley::net {
 
-/// A server core whose sessions echo every frame until a test says otherwise. It records every call.
+/// A server core whose sessions echo every frame until a test says otherwise; those of guests say nothing until then. It records
+/// every call.
 class echo_gateway final : public actors::gateway_api {
 public:
   struct session {
     actors::connection_info info;
     std::shared_ptr<actors::client_link> link;
+    std::shared_ptr<actors::guest_link> guest; ///< instead of `link`, of a client inside the process
     std::vector<std::string> frames;
+    std::vector<protocol::client_event> said; ///< by a guest
     int binaries = 0;
     bool gone = false;
   };
 
   std::unique_ptr<actors::session_handle> admit(actors::connection_info info,
                                                 std::shared_ptr<actors::client_link> link) override;
+  std::unique_ptr<actors::guest_handle> admit_guest(actors::connection_info info,
+                                                    std::shared_ptr<actors::guest_link> link) override;
   actors::readiness ready() const override;
   std::string model() const override { return served; }
   bool loading() const override { return still_loading; }
@@ -48,7 +53,8 @@ public:
   std::size_t begun(); ///< sessions so far, whether they are gone or not
 
   // Set before the server starts.
-  std::function<void(session&, std::string&&)> on_text; ///< replaces the echo; called under the lock
+  std::function<void(session&, std::string&&)> on_text;                 ///< replaces the echo; called under the lock
+  std::function<void(session&, const protocol::client_event&)> on_said; ///< likewise, for guests
   actors::readiness readiness{true, ""};
   std::string status_json = R"({"workers":[]})";
   bool answers_status = true;
@@ -63,6 +69,10 @@ public:
 
 private:
   class handle;
+  class guest_handle;
+
+  /// The connection has ended.
+  void let_go(session& of);
 
   std::mutex mutex_;
   std::condition_variable changed_;

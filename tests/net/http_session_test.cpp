@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <set>
+#include <string>
 #include <vector>
 
 using namespace parley::net;
@@ -295,4 +297,31 @@ TEST_CASE("bodies with one certain end are read, and the next request behind the
               post);
   CHECK(client.read_response().status == 200);
   CHECK(client.get("/health").status == 200);
+}
+
+TEST_CASE("doubled and trailing slashes lead where single ones do") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  for (const char* target : {"/health/", "//health", "/v1//models", "/v1/models/?x=1"})
+    CHECK(client.get(target).status == 200);
+  const auto refused = client.get("/v1/chat/completions", "POST", {}, "{}");
+  CHECK(refused.body.find("messages") != std::string::npos);
+  CHECK(client.get("/v1//chat/completions/", "POST", {}, "{}").body == refused.body);
+  wire_client talks = fixture.connect();
+  CHECK(talks.upgrade("//v1/realtime/?mode=audio").status == 101);
+}
+
+TEST_CASE("limits are for the client that a trusted proxy names") {
+  server_fixture fixture;
+  fixture.options.admission.sessions_per_address = 1;
+  fixture.options.trusted_proxies = "127.0.0.1";
+  const auto from = [](const std::string& address) { return "X-Forwarded-For: " + address + "\r\n"; };
+  wire_client one = fixture.connect(), again = fixture.connect(), other = fixture.connect();
+  CHECK(one.upgrade("/v1/realtime?mode=audio", from("203.0.113.7")).status == 101);
+  CHECK(again.upgrade("/v1/realtime?mode=audio", from("198.51.100.1, 203.0.113.7")).status == 429);
+  CHECK(other.upgrade("/v1/realtime?mode=audio", from("203.0.113.8")).status == 101);
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 2; }));
+  const auto first = fixture.gateway.at(0).info, second = fixture.gateway.at(1).info;
+  CHECK(std::set{first.remote, second.remote} == std::set<std::string>{"203.0.113.7", "203.0.113.8"});
+  CHECK(std::set{first.group, second.group} == std::set<std::string>{"203.0.113.7", "203.0.113.8"});
 }

@@ -2,11 +2,12 @@
 
 #include <catch2/catch.hpp>
 
-using parley::net::outbox;
+using parley::net::text_frame;
+using outbox = parley::net::outbox_of<text_frame>;
 
 namespace {
 
-outbox::frame frame(std::size_t bytes) {
+text_frame of(std::size_t bytes) {
   return std::make_shared<const std::string>(bytes, 'x');
 }
 
@@ -14,26 +15,26 @@ outbox::frame frame(std::size_t bytes) {
 
 TEST_CASE("frames leave in order, one at a time") {
   outbox box(100);
-  const auto first = frame(10), second = frame(20);
-  box.push(first);
-  box.push(second);
+  const auto first = of(10), second = of(20);
+  box.push(first, 10);
+  box.push(second, 20);
   CHECK(box.next() == first);
-  CHECK(box.next() == nullptr);
+  CHECK_FALSE(box.next());
   CHECK(box.bytes() == 30);
   box.written();
   CHECK(box.bytes() == 20);
   CHECK(box.next() == second);
   box.written();
   CHECK(box.bytes() == 0);
-  CHECK(box.next() == nullptr);
+  CHECK_FALSE(box.next());
 }
 
 TEST_CASE("the close frame comes after what is queued, once") {
   outbox box(100);
-  box.push(frame(10));
+  box.push(of(10), 10);
   box.close(1000, "done");
   box.close(1011, "too late");
-  box.push(frame(10));
+  box.push(of(10), 10);
   CHECK(box.closing());
   CHECK_FALSE(box.take_close());
   CHECK(box.next());
@@ -49,11 +50,11 @@ TEST_CASE("the close frame comes after what is queued, once") {
 
 TEST_CASE("over the bound what waits is dropped and the close is 1008") {
   outbox box(100);
-  box.push(frame(60));
+  box.push(of(60), 60);
   CHECK(box.next());
-  box.push(frame(40));
+  box.push(of(40), 40);
   CHECK_FALSE(box.closing());
-  box.push(frame(1));
+  box.push(of(1), 1);
   CHECK(box.closing());
   CHECK(box.bytes() == 60); // the frame in flight
   box.written();
@@ -64,9 +65,9 @@ TEST_CASE("over the bound what waits is dropped and the close is 1008") {
 
 TEST_CASE("a single frame larger than the bound is written when nothing else waits") {
   outbox box(100);
-  box.push(frame(1000));
+  box.push(of(1000), 1000);
   CHECK_FALSE(box.closing());
   CHECK(box.next());
-  box.push(frame(1));
+  box.push(of(1), 1);
   CHECK(box.closing());
 }

@@ -86,13 +86,20 @@ TEST_CASE("HEAD tells of a file without sending it") {
   CHECK(client.get("/app.js", "POST").status == 405);
 }
 
+TEST_CASE("doubled and trailing slashes are those of proxies, and no other name") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  const std::string path = GENERATE("//app.js", "/app.js/");
+  CHECK(client.get(path).status == 200);
+}
+
 TEST_CASE("only what is in the table exists") {
   server_fixture fixture;
   wire_client client = fixture.connect();
   const std::string path =
-      GENERATE("/index.html", "/web/app.js", "/app.js/", "/app", "/./app.js", "//app.js", "/APP.JS", "/%61pp.js",
-               "/../app.js", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc%2fpasswd",
-               "/app.js%00.html", "/..\\..\\etc\\passwd", "/net/page.cpp", "/page.cmake");
+      GENERATE("/index.html", "/web/app.js", "/app", "/./app.js", "/APP.JS", "/%61pp.js", "/../app.js",
+               "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc%2fpasswd", "/app.js%00.html",
+               "/..\\..\\etc\\passwd", "/net/page.cpp", "/page.cmake");
   INFO(path);
   const auto got = client.get(path);
   CHECK(got.status == 404);

@@ -21,6 +21,9 @@ auto count(const char* folder) {
 TEST_CASE("a server tells where it is") {
   server_fixture fixture;
   CHECK(fixture.start().url() == "http://127.0.0.1:" + std::to_string(fixture.start().port()));
+  server_fixture everywhere;
+  everywhere.options.host = "0.0.0.0";
+  CHECK(everywhere.start().url() == "http://127.0.0.1:" + std::to_string(everywhere.start().port()));
   CHECK(fixture.start().port() != 0);
 }
 
@@ -100,6 +103,10 @@ TEST_CASE("an answer that comes after the server is gone goes nowhere") {
   struct late_gateway final : parley::actors::gateway_api {
     std::unique_ptr<parley::actors::session_handle> admit(parley::actors::connection_info,
                                                           std::shared_ptr<parley::actors::client_link>) override {
+      return nullptr;
+    }
+    std::unique_ptr<parley::actors::guest_handle> admit_guest(parley::actors::connection_info,
+                                                              std::shared_ptr<parley::actors::guest_link>) override {
       return nullptr;
     }
     parley::actors::readiness ready() const override { return {}; }

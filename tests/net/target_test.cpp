@@ -33,3 +33,12 @@ TEST_CASE("what is no escape stays as it is") {
   CHECK(percent_decode("%00") == std::string(1, '\0'));
   CHECK(percent_decode("a+b") == "a+b");
 }
+
+TEST_CASE("doubled and trailing slashes are taken out of a path, and of nothing else") {
+  CHECK(tidy_target("/v1//models") == "/v1/models");
+  CHECK(tidy_target("//v1/models/") == "/v1/models");
+  CHECK(tidy_target("/v1/realtime/?mode=audio&x=a//b/") == "/v1/realtime?mode=audio&x=a//b/");
+  CHECK(tidy_target("///") == "/");
+  for (const char* tidy : {"/", "/v1/models", "/a?b=//", "/a#//", "*", "", "http://host//a/"})
+    CHECK_FALSE(tidy_target(tidy));
+}

@@ -104,8 +104,28 @@ TEST_CASE("who speaks no TLS, or nothing at all, is let go") {
   fixture.options.limits.handshake = std::chrono::milliseconds(200);
   wire_client plain = fixture.connect();
   plain.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(plain.read_response().status == 400);
   wire_client silent = fixture.connect();
   CHECK(silent.ended());
+  CHECK(fixture.empties());
+}
+
+TEST_CASE("who speaks plain HTTP at a port with TLS is told so") {
+  tls_fixture fixture;
+  for (const char* method : {"GET", "HEAD", "POST", "PUT"}) {
+    INFO(method);
+    wire_client plain = fixture.connect();
+    plain.send(std::string(method) + " /v1/models HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+    const auto told = plain.read_response();
+    CHECK(told.status == 400);
+    CHECK(told.header("Connection") == "close");
+    CHECK(told.body == R"({"error":{"code":"tls_required","message":"this port speaks https"}})");
+    CHECK(plain.ended());
+  }
+  wire_client noise = fixture.connect();
+  noise.send("SSH-2.0-hello\r\n\r\n");
+  CHECK(noise.ended());
+  CHECK(fixture.client().get("/health") == 200);
   CHECK(fixture.empties());
 }
 

@@ -228,6 +228,18 @@ TEST_CASE("a turn that wants nothing, cannot be judged, or wants what is not off
   CHECK(d.judged({call("")}).empty()); // judged once
 }
 
+TEST_CASE("turns that were being judged when the process ended take no place of later ones") {
+  asking d;
+  d.listen();
+  d.second(0.25F);
+  CHECK(d.second(0).starts_with("transcribe:2"));
+  d.second(0.25F);
+  CHECK(d.second(0).empty()); // two wait
+  d.taken_up();
+  d.second(0.25F);
+  CHECK(d.second(0) == "transcribe:3");
+}
+
 TEST_CASE("results as upstream's next protocol has them, and what is refused") {
   for (const char* const good :
        {R"("content":"14:30")", R"("content":{"time":"14:30"})", R"("contents":[{"kind":"text","text":"14:30"}])",

@@ -409,6 +409,24 @@ TEST_CASE("a live session tells its usage each minute, and its end before it clo
   CHECK(old.ended()->code == 1001);
 }
 
+TEST_CASE("a live session ends when its key has used up its quota") {
+  live_driver waits;
+  waits.start();
+  const auto refused = waits.inner_error(error_code::quota_exceeded);
+  CHECK(code_of(refused) == "insufficient_quota");
+  CHECK(last(refused, "error")["error"]["client_event_id"] == "begin");
+  REQUIRE(waits.ended());
+  CHECK(waits.ended()->code == 1008);
+  live_driver talks;
+  talks.begin();
+  const auto told = talks.inner_error(error_code::quota_exceeded);
+  CHECK(code_of(told) == "insufficient_quota");
+  CHECK(last(told, "error")["error"]["type"] == "insufficient_quota");
+  CHECK(last(told, "session.closed")["reason"] == "expired");
+  REQUIRE(talks.ended());
+  CHECK(talks.ended()->code == 1008);
+}
+
 TEST_CASE("a live session outlives the sessions behind it") {
   live_driver server;
   server.begin();

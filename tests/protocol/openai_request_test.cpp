@@ -1,12 +1,16 @@
 #include "protocol/codec/client_codec.hpp"
-#include "protocol/openai/request.hpp"
-#include "protocol/openai/spoken_id.hpp"
+#include "protocol/media/wav.hpp"
+#include "protocol/openai/completions/completion_turn.hpp"
+#include "protocol/openai/completions/request.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
+#include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <string>
 
 using namespace parley::protocol;
+using namespace parley::protocol::test;
 
 namespace {
 
@@ -16,12 +20,14 @@ openai_request read(const std::string& body) {
   return std::move(*request);
 }
 
-/// Decodes it the way the session will.
+/// What the session is asked, or what is wrong with that.
+result<chat_append_event> turn_of(const std::string& body, int choice = 0) {
+  const completion_turn turn(read(body).prompt, choice);
+  return turn.make().and_then([](chat_append_event&& made) { return checked(std::move(made)); });
+}
+
 chat_append_event append_of(const std::string& body) {
-  const auto request = read(body);
-  const auto frame = peek(request.append);
-  REQUIRE(frame);
-  auto event = decode_chat_append(*frame);
+  auto event = turn_of(body);
   if (!event) FAIL(event.error().message);
   return std::move(*event);
 }
@@ -71,24 +77,35 @@ TEST_CASE("what the answer shall be") {
   CHECK(append_of(with(streamed)).tts);
 }
 
-TEST_CASE("a part is passed on as it came") {
-  const std::string url = R"({"type":"image_url","image_url":{"url":"data:image\/jpeg;base64,\/9j\/"}})";
-  const std::string body = R"({"messages":[{"role":"user","content":[)" + url +
-                           R"(,{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]}]})";
-  CHECK(read(body).append.find(R"({"type":"image","data":"data:image\/jpeg;base64,\/9j\/"},)"
-                               R"({"type":"audio","data":"UklGRg=="})") != std::string::npos);
+TEST_CASE("pictures and sound are those of the data URL and of the file") {
+  const auto picture = jpeg_file(8, 8);
+  const auto sound = write_wav(std::vector<float>(1600, 0.5f), 16'000);
+  const auto escaped = [](std::string base64) {
+    for (auto at = base64.find('/'); at != base64.npos; at = base64.find('/', at + 2)) base64.insert(at, "\\");
+    return base64;
+  };
+  const std::string url =
+      R"({"type":"image_url","image_url":{"url":"data:image\/jpeg;base64,)" + escaped(to_base64(picture)) + R"("}})";
+  const auto turn =
+      append_of(R"({"messages":[{"role":"user","content":[)" + url +
+                R"(,{"type":"input_audio","input_audio":{"data":")" + to_base64(sound) + R"(","format":"wav"}}]}]})");
+  const auto& parts = turn.messages.at(0).content;
+  REQUIRE(parts.size() == 2);
+  CHECK(*std::get<image_item>(parts[0]).file == picture);
+  REQUIRE(std::get<audio_item>(parts[1]).samples->size() == 1600);
+  CHECK(std::get<audio_item>(parts[1]).samples->at(800) == Approx(0.5f).margin(1e-4));
 }
 
 TEST_CASE("little detail is one slice") {
   const auto slices = [](const std::string& first, const std::string& second) {
     const auto part = [](const std::string& detail) {
-      return R"({"type":"image_url","image_url":{"url":"data:x","detail":")" + detail + R"("}})";
+      return R"({"type":"image_url","image_url":{"url":"data:image/jpeg;base64,)" + jpeg(8, 8) + R"(","detail":")" +
+             detail + R"("}})";
     };
-    const auto append =
-        read(R"({"messages":[{"role":"user","content":[)" + part(first) + "," + part(second) + "]}]}").append;
-    return append.find(R"("image":{"max_slice_nums":1})") != std::string::npos;
+    return append_of(R"({"messages":[{"role":"user","content":[)" + part(first) + "," + part(second) + "]}]}")
+        .max_slice_nums;
   };
-  CHECK(slices("low", "low"));
+  CHECK(slices("low", "low") == 1);
   CHECK_FALSE(slices("low", "high"));
   CHECK_FALSE(slices("auto", "auto"));
 }
@@ -153,12 +170,12 @@ TEST_CASE("tools, their calls and results reach the session") {
 }
 
 TEST_CASE("sound may be of any kind that is read: its bytes say which, not its name") {
+  const auto sound = to_base64(write_wav(std::vector<float>(1600, 0.5f), 16'000));
   for (const std::string format : {"wav", "mp3", "flac", "ogg", "opus", "aiff", "w64", "rf64"}) {
-    const auto request = read_openai_request(
-        R"({"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"SUQz","format":")" +
-        format + R"("}}]}]})");
-    REQUIRE(request);
-    CHECK(request->append.find(R"({"type":"audio","data":"SUQz"})") != std::string::npos);
+    const auto turn =
+        append_of(R"({"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":")" + sound +
+                  R"(","format":")" + format + R"("}}]}]})");
+    CHECK(std::get<audio_item>(turn.messages.at(0).content.at(0)).samples->size() == 1600);
   }
 }
 

@@ -2,8 +2,8 @@
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/wav.hpp"
-#include "protocol/openai/spoken_id.hpp"
-#include "protocol/openai/talk.hpp"
+#include "protocol/openai/completions/spoken_id.hpp"
+#include "protocol/openai/completions/talk.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -23,22 +23,56 @@ openai_talk talk_for(const std::string& more = "") {
   return {std::move(*request), 1'700'000'000};
 }
 
-std::string wire(server_event event) {
-  encode_context context;
-  context.spoken = dialect::current;
-  context.session_id = "sess_abc";
-  return encode(event, context);
+/// What a talk wants, taken apart.
+struct step {
+  bool opens = false;
+  std::vector<client_event> said;
+  std::vector<chat_append_event> asked;
+  std::string to_client;
+  bool over = false;
+  std::optional<openai_fault> fault;
+  bool drops = false;
+};
+
+step step_of(openai_talk::effects effects) {
+  step out;
+  for (auto& each : effects) {
+    if (std::holds_alternative<guest::open_session>(each)) out.opens = true;
+    if (std::holds_alternative<guest::drop_session>(each)) out.drops = true;
+    if (auto* const told = std::get_if<guest::to_session>(&each)) out.said.push_back(std::move(told->event));
+    if (auto* const turn = std::get_if<guest::turn_to_session>(&each)) out.asked.push_back(turn->turn->make().value());
+    if (auto* const reply = std::get_if<openai_reply>(&each)) {
+      out.to_client += reply->text;
+      out.over = reply->over;
+      out.fault = reply->fault;
+    }
+  }
+  return out;
 }
 
-std::string delta(const std::string& text, pcm audio = nullptr) {
+step hear(openai_talk& talk, const server_event& event) {
+  return step_of(talk.on_event(event));
+}
+
+bool says_goodbye(const step& of) {
+  return of.drops && of.said.size() == 1 && std::get<close_event>(of.said[0]).reason == "user_stop";
+}
+
+server_event created() {
+  session_created out;
+  out.session_id = "sess_abc";
+  return out;
+}
+
+server_event delta(const std::string& text, pcm audio = nullptr) {
   output_delta out;
   out.kind = audio ? output_kind::audio : output_kind::text;
   out.text = text;
   out.audio = std::move(audio);
-  return wire(out);
+  return out;
 }
 
-std::string done(const std::string& text, const std::string& reason = "turn_end", pcm audio = nullptr) {
+server_event done(const std::string& text, const std::string& reason = "turn_end", pcm audio = nullptr) {
   response_done out;
   out.text = text;
   out.reason = reason;
@@ -49,7 +83,7 @@ std::string done(const std::string& text, const std::string& reason = "turn_end"
   used.output_text = 2;
   used.output_audio = 25;
   out.used = used;
-  return wire(out);
+  return out;
 }
 
 /// The data of a stream's events; "[DONE]" becomes null.
@@ -68,9 +102,12 @@ std::vector<json> chunks_of(std::string_view events) {
 
 /// Goes on to `session.created` and the turn that it starts.
 void begin(openai_talk& talk) {
-  CHECK(json::parse(talk.begin().to_session)["type"] == "session.init");
-  CHECK(talk.on_frame(wire(session_queue_done{})).to_session.empty());
-  CHECK(json::parse(talk.on_frame(wire(session_created{})).to_session)["type"] == "input.append");
+  const auto begun = step_of(talk.begin());
+  CHECK(begun.opens);
+  REQUIRE(begun.said.size() == 1);
+  CHECK(std::holds_alternative<init_event>(begun.said[0]));
+  CHECK(hear(talk, session_queue_done{}).asked.empty());
+  CHECK(hear(talk, created()).asked.size() == 1);
 }
 
 } // namespace
@@ -78,11 +115,11 @@ void begin(openai_talk& talk) {
 TEST_CASE("a whole answer") {
   auto talk = talk_for();
   begin(talk);
-  const auto step = talk.on_frame(done("hello \"you\"", "length"));
-  CHECK(step.over);
-  CHECK_FALSE(step.fault);
-  CHECK(json::parse(step.to_session) == json{{"type", "session.close"}, {"reason", "user_stop"}});
-  const auto body = json::parse(step.to_client);
+  const auto got = hear(talk, done("hello \"you\"", "length"));
+  CHECK(got.over);
+  CHECK_FALSE(got.fault);
+  CHECK(says_goodbye(got));
+  const auto body = json::parse(got.to_client);
   CHECK(body["id"] == "chatcmpl-abc");
   CHECK(body["object"] == "chat.completion");
   CHECK(body["created"] == 1'700'000'000);
@@ -95,28 +132,28 @@ TEST_CASE("a whole answer") {
   CHECK(body["usage"]["total_tokens"] == 42);
   CHECK(body["usage"]["prompt_tokens_details"]["audio_tokens"] == 10);
   CHECK(body["usage"]["completion_tokens_details"]["audio_tokens"] == 25);
-  CHECK(talk.on_frame(wire(session_closed{"user_stop", {}})).to_client.empty());
+  CHECK(hear(talk, server_event(session_closed{"user_stop", {}})).to_client.empty());
 }
 
 TEST_CASE("several answers are turns of one session") {
   auto talk = talk_for(R"(,"n":3,"seed":9223372036854775806,"stop":"x")");
-  CHECK(json::parse(talk.begin().to_session)["type"] == "session.init");
-  const auto seed = [](const openai_step& step) {
-    const auto turn = json::parse(step.to_session);
-    CHECK(turn["input"]["generation"]["stop"] == "x");
-    return turn["input"]["generation"]["seed"].get<std::int64_t>();
+  talk.begin();
+  const auto seed = [](const step& of) {
+    REQUIRE(of.asked.size() == 1);
+    CHECK(of.asked[0].stop == std::vector<std::string>{"x"});
+    return of.asked[0].seed;
   };
-  CHECK(seed(talk.on_frame(wire(session_created{}))) == 9223372036854775806);
-  auto step = talk.on_frame(done("one"));
-  CHECK_FALSE(step.over);
-  CHECK(step.to_client.empty());
-  CHECK(seed(step) == 9223372036854775807);
-  step = talk.on_frame(done("two", "length"));
-  CHECK(seed(step) == 0);
-  step = talk.on_frame(done("three"));
-  CHECK(step.over);
-  CHECK(json::parse(step.to_session)["type"] == "session.close");
-  const auto body = json::parse(step.to_client);
+  CHECK(seed(hear(talk, created())) == 9223372036854775806);
+  auto got = hear(talk, done("one"));
+  CHECK_FALSE(got.over);
+  CHECK(got.to_client.empty());
+  CHECK(seed(got) == 9223372036854775807);
+  got = hear(talk, done("two", "length"));
+  CHECK(seed(got) == 0);
+  got = hear(talk, done("three"));
+  CHECK(got.over);
+  CHECK(says_goodbye(got));
+  const auto body = json::parse(got.to_client);
   REQUIRE(body["choices"].size() == 3);
   for (int i = 0; i < 3; ++i) CHECK(body["choices"][i]["index"] == i);
   CHECK(body["choices"][1]["message"]["content"] == "two");
@@ -129,18 +166,18 @@ TEST_CASE("several answers are turns of one session") {
 TEST_CASE("several answers in pieces carry their index") {
   auto talk = talk_for(R"(,"n":2,"stream":true,"stream_options":{"include_usage":true})");
   begin(talk);
-  talk.on_frame(delta("he"));
-  auto step = talk.on_frame(done("he"));
-  CHECK_FALSE(step.over);
-  CHECK(json::parse(step.to_session)["type"] == "input.append");
-  REQUIRE(chunks_of(step.to_client).size() == 1);
-  CHECK(chunks_of(step.to_client)[0]["choices"][0]["finish_reason"] == "stop");
-  const auto second = chunks_of(talk.on_frame(delta("ho")).to_client);
+  hear(talk, delta("he"));
+  auto got = hear(talk, done("he"));
+  CHECK_FALSE(got.over);
+  CHECK(got.asked.size() == 1);
+  REQUIRE(chunks_of(got.to_client).size() == 1);
+  CHECK(chunks_of(got.to_client)[0]["choices"][0]["finish_reason"] == "stop");
+  const auto second = chunks_of(hear(talk, delta("ho")).to_client);
   CHECK(second[0]["choices"][0]["index"] == 1);
   CHECK(second[0]["choices"][0]["delta"] == json{{"role", "assistant"}, {"content", "ho"}});
-  step = talk.on_frame(done("ho"));
-  CHECK(step.over);
-  const auto last = chunks_of(step.to_client);
+  got = hear(talk, done("ho"));
+  CHECK(got.over);
+  const auto last = chunks_of(got.to_client);
   REQUIRE(last.size() == 3);
   CHECK(last[0]["choices"][0]["index"] == 1);
   CHECK(last[1]["usage"]["total_tokens"] == 15 + 2 * 27);
@@ -149,23 +186,23 @@ TEST_CASE("several answers in pieces carry their index") {
 TEST_CASE("an error ends all answers") {
   auto talk = talk_for(R"(,"n":2)");
   begin(talk);
-  talk.on_frame(done("one"));
-  const auto step = talk.on_frame(wire(error_event{error_code::inference_error, "why"}));
-  CHECK(step.over);
-  CHECK(step.fault);
-  CHECK(step.to_client.empty());
+  hear(talk, done("one"));
+  const auto got = hear(talk, server_event(error_event{error_code::inference_error, "why"}));
+  CHECK(got.over);
+  CHECK(got.fault);
+  CHECK(got.to_client.empty());
 }
 
 TEST_CASE("an answer in pieces") {
   auto talk = talk_for(R"(,"stream":true,"stream_options":{"include_usage":true})");
   begin(talk);
-  const auto first = chunks_of(talk.on_frame(delta("he")).to_client);
+  const auto first = chunks_of(hear(talk, delta("he")).to_client);
   REQUIRE(first.size() == 1);
   CHECK(first[0]["object"] == "chat.completion.chunk");
   CHECK(first[0]["choices"][0]["delta"] == json{{"role", "assistant"}, {"content", "he"}});
   CHECK(first[0]["choices"][0]["finish_reason"].is_null());
-  CHECK(chunks_of(talk.on_frame(delta("llo")).to_client)[0]["choices"][0]["delta"] == json{{"content", "llo"}});
-  const auto last = talk.on_frame(done("hello"));
+  CHECK(chunks_of(hear(talk, delta("llo")).to_client)[0]["choices"][0]["delta"] == json{{"content", "llo"}});
+  const auto last = hear(talk, done("hello"));
   CHECK(last.over);
   const auto end = chunks_of(last.to_client);
   REQUIRE(end.size() == 3);
@@ -179,7 +216,7 @@ TEST_CASE("an answer in pieces") {
 TEST_CASE("an empty answer in pieces still names its speaker") {
   auto talk = talk_for(R"(,"stream":true)");
   begin(talk);
-  const auto end = chunks_of(talk.on_frame(done("")).to_client);
+  const auto end = chunks_of(hear(talk, done("")).to_client);
   REQUIRE(end.size() == 3);
   CHECK(end[0]["choices"][0]["delta"]["role"] == "assistant");
 }
@@ -197,7 +234,7 @@ TEST_CASE("how likely the tokens were, whole and in pieces") {
   auto whole = talk_for(R"(,"logprobs":true,"top_logprobs":2)");
   begin(whole);
   end.scores = scores;
-  const auto choice = json::parse(whole.on_frame(wire(end)).to_client)["choices"][0];
+  const auto choice = json::parse(hear(whole, server_event(end)).to_client)["choices"][0];
   CHECK(choice["logprobs"]["refusal"].is_null());
   REQUIRE(choice["logprobs"]["content"].size() == 1);
   auto first = choice["logprobs"]["content"][0];
@@ -209,7 +246,7 @@ TEST_CASE("how likely the tokens were, whole and in pieces") {
 
   auto none = talk_for(R"(,"logprobs":true)");
   begin(none);
-  CHECK(json::parse(none.on_frame(done("")).to_client)["choices"][0]["logprobs"]["content"] == json::array());
+  CHECK(json::parse(hear(none, done("")).to_client)["choices"][0]["logprobs"]["content"] == json::array());
 
   auto pieces = talk_for(R"(,"logprobs":true,"stream":true)");
   begin(pieces);
@@ -217,22 +254,24 @@ TEST_CASE("how likely the tokens were, whole and in pieces") {
   piece.kind = output_kind::text;
   piece.text = "he";
   piece.scores = scores;
-  const auto chunks = chunks_of(pieces.on_frame(wire(piece)).to_client);
+  const auto chunks = chunks_of(hear(pieces, server_event(piece)).to_client);
   CHECK(chunks[0]["choices"][0]["logprobs"]["content"][0]["token"] == "he");
-  CHECK(chunks_of(pieces.on_frame(delta("llo")).to_client)[0]["choices"][0]["logprobs"].is_null());
-  const auto last = chunks_of(pieces.on_frame(wire(end)).to_client);
+  CHECK(chunks_of(hear(pieces, delta("llo")).to_client)[0]["choices"][0]["logprobs"].is_null());
+  const auto last = chunks_of(hear(pieces, server_event(end)).to_client);
   CHECK(last[0]["choices"][0]["finish_reason"] == "stop");
   CHECK(last[0]["choices"][0]["logprobs"]["content"].size() == 1); // those of no delta
 }
 
 TEST_CASE("calls of functions") {
-  const auto call = [](const char* id) { return wire(response_tool_call{"resp_1", "", {id, "f", R"({"a":1})"}}); };
+  const auto call = [](const char* id) {
+    return server_event(response_tool_call{"resp_1", "", {id, "f", R"({"a":1})"}});
+  };
   const json function{{"name", "f"}, {"arguments", R"({"a":1})"}};
   auto whole = talk_for();
   begin(whole);
-  CHECK(whole.on_frame(call("call_1")).to_client.empty());
-  whole.on_frame(call("call_2"));
-  const auto choice = json::parse(whole.on_frame(done("")).to_client)["choices"][0];
+  CHECK(hear(whole, call("call_1")).to_client.empty());
+  hear(whole, call("call_2"));
+  const auto choice = json::parse(hear(whole, done("")).to_client)["choices"][0];
   CHECK(choice["finish_reason"] == "tool_calls");
   CHECK(choice["message"]["content"].is_null());
   REQUIRE(choice["message"]["tool_calls"].size() == 2);
@@ -240,22 +279,22 @@ TEST_CASE("calls of functions") {
 
   auto pieces = talk_for(R"(,"stream":true)");
   begin(pieces);
-  pieces.on_frame(call("call_1"));
-  const auto second = chunks_of(pieces.on_frame(call("call_2")).to_client);
+  hear(pieces, call("call_1"));
+  const auto second = chunks_of(hear(pieces, call("call_2")).to_client);
   REQUIRE(second.size() == 1);
   CHECK(second[0]["choices"][0]["delta"]["tool_calls"][0] ==
         json{{"index", 1}, {"id", "call_2"}, {"type", "function"}, {"function", function}});
-  CHECK(chunks_of(pieces.on_frame(done("")).to_client)[0]["choices"][0]["finish_reason"] == "tool_calls");
+  CHECK(chunks_of(hear(pieces, done("")).to_client)[0]["choices"][0]["finish_reason"] == "tool_calls");
 }
 
 TEST_CASE("the arguments of a streamed call come as they are made") {
   const auto part = [](const char* id, const char* name, const char* arguments) {
-    return wire(response_tool_call_delta{"resp_1", "", {id, name, arguments}});
+    return server_event(response_tool_call_delta{"resp_1", "", {id, name, arguments}});
   };
   auto talk = talk_for(R"(,"stream":true)");
   begin(talk);
-  const auto delta_of = [&](const std::string& frame) {
-    const auto chunks = chunks_of(talk.on_frame(frame).to_client);
+  const auto delta_of = [&](const server_event& event) {
+    const auto chunks = chunks_of(hear(talk, event).to_client);
     REQUIRE(chunks.size() == 1);
     return chunks[0]["choices"][0]["delta"];
   };
@@ -272,8 +311,8 @@ TEST_CASE("the arguments of a streamed call come as they are made") {
   CHECK(delta_of(part("call_2", "g", "{"))["tool_calls"][0]["index"] == 1);
   CHECK(delta_of(part("call_2", "", "}"))["tool_calls"][0]["index"] == 1);
   for (const char* id : {"call_1", "call_2"})
-    CHECK(talk.on_frame(wire(response_tool_call{"resp_1", "", {id, "f", "{}"}})).to_client.empty());
-  CHECK(chunks_of(talk.on_frame(done("")).to_client)[0]["choices"][0]["finish_reason"] == "tool_calls");
+    CHECK(hear(talk, server_event(response_tool_call{"resp_1", "", {id, "f", "{}"}})).to_client.empty());
+  CHECK(chunks_of(hear(talk, done("")).to_client)[0]["choices"][0]["finish_reason"] == "tool_calls");
 }
 
 TEST_CASE("sound comes as PCM16") {
@@ -281,7 +320,7 @@ TEST_CASE("sound comes as PCM16") {
   SECTION("whole, as a WAV file") {
     auto talk = talk_for(R"(,"modalities":["text","audio"],"audio":{"format":"wav"})");
     begin(talk);
-    const auto message = json::parse(talk.on_frame(done("hi", "turn_end", sound)).to_client)["choices"][0]["message"];
+    const auto message = json::parse(hear(talk, done("hi", "turn_end", sound)).to_client)["choices"][0]["message"];
     CHECK(message["content"].is_null());
     CHECK(message["audio"]["transcript"] == "hi");
     CHECK(words_of_spoken_id(message["audio"]["id"].get<std::string>()) == "hi");
@@ -294,14 +333,14 @@ TEST_CASE("sound comes as PCM16") {
   SECTION("in pieces, bare") {
     auto talk = talk_for(R"(,"stream":true,"modalities":["text","audio"],"audio":{"format":"pcm16"})");
     begin(talk);
-    const auto words = chunks_of(talk.on_frame(delta("hi")).to_client)[0]["choices"][0]["delta"];
+    const auto words = chunks_of(hear(talk, delta("hi")).to_client)[0]["choices"][0]["delta"];
     CHECK(words["audio"]["transcript"] == "hi");
     CHECK_FALSE(words.contains("content"));
-    const auto heard = chunks_of(talk.on_frame(delta("", sound)).to_client)[0]["choices"][0]["delta"];
+    const auto heard = chunks_of(hear(talk, delta("", sound)).to_client)[0]["choices"][0]["delta"];
     CHECK(*base64::decode(heard["audio"]["data"].get<std::string>()) == std::string("\x00\x00\x00\x40\x01\x80", 6));
     CHECK_FALSE(heard["audio"].contains("id"));
-    talk.on_frame(delta(" you"));
-    const auto end = chunks_of(talk.on_frame(done("hi you")).to_client)[0]["choices"][0]["delta"]["audio"];
+    hear(talk, delta(" you"));
+    const auto end = chunks_of(hear(talk, done("hi you")).to_client)[0]["choices"][0]["delta"]["audio"];
     const auto first = words["audio"]["id"].get<std::string>(), id = end["id"].get<std::string>();
     CHECK(words_of_spoken_id(id) == "hi you");
     CHECK(words_of_spoken_id(first + id) == "hi you"); // as clients join the strings of a stream
@@ -317,22 +356,43 @@ TEST_CASE("errors have the status that clients of this API expect") {
       {error_code::worker_connect_failed, 503}};
   for (const auto& [code, status] : known) {
     auto talk = talk_for();
-    const auto step = talk.on_frame(wire(error_event{code, "why"}));
-    REQUIRE(step.fault);
-    CHECK(step.over);
-    CHECK(step.fault->status == status);
-    CHECK(step.fault->code == traits(code).wire);
-    const auto body = json::parse(encode_openai_error(*step.fault));
+    talk.begin();
+    const auto got = hear(talk, error_event{code, "why"});
+    REQUIRE(got.fault);
+    CHECK(got.over);
+    CHECK(got.fault->status == status);
+    CHECK(got.fault->code == traits(code).wire);
+    const auto body = json::parse(encode_openai_error(*got.fault));
     CHECK(body["error"]["message"] == "why");
     CHECK(body["error"]["param"].is_null());
     CHECK(body["error"]["type"] == (status == 429   ? "rate_limit_error"
                                     : status >= 500 ? "server_error"
                                                     : "invalid_request_error"));
-    CHECK(talk.on_frame(wire(error_event{code, "again"})).fault == std::nullopt);
+    CHECK(hear(talk, error_event{code, "again"}).fault == std::nullopt);
   }
   auto talk = talk_for();
   begin(talk);
-  CHECK(talk.on_frame(wire(session_closed{"timeout", {}})).fault->status == 503);
+  CHECK(hear(talk, session_closed{"timeout", {}}).fault->status == 503);
+  CHECK(step_of(talk.on_closed("x")).fault == std::nullopt);
+  auto lost = talk_for();
+  begin(lost);
+  const auto got = step_of(lost.on_closed("it is lost"));
+  CHECK(got.over);
+  CHECK(got.drops);
+  REQUIRE(got.fault);
+  CHECK(got.fault->status == 503);
+  CHECK(got.fault->message == "the session ended: it is lost");
+}
+
+TEST_CASE("a turn that nobody waits for any more is not made") {
+  auto talk = talk_for();
+  talk.begin();
+  std::weak_ptr<const guest::deferred_turn> asked;
+  for (const auto& each : talk.on_event(created()))
+    if (const auto* const turn = std::get_if<guest::turn_to_session>(&each)) asked = turn->turn;
+  CHECK_FALSE(asked.expired());
+  talk.on_closed("it is lost");
+  CHECK(asked.expired());
 }
 
 TEST_CASE("an error names the field of the request") {

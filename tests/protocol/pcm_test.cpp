@@ -1,12 +1,15 @@
 #include "protocol/media/pcm.hpp"
 
+#include "protocol/media/compact_sound.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
+#include <vector>
 
 using namespace parley::protocol;
 namespace test = parley::protocol::test;
@@ -127,4 +130,12 @@ TEST_CASE("pcm: base64 may be in lines") {
   const auto decoded = decode_samples(lines, {1, 160'000}, "a");
   REQUIRE(decoded);
   CHECK(**decoded == samples);
+}
+
+TEST_CASE("16-bit sound that is kept as such comes back as it was, other sound as the nearest") {
+  std::vector<float> all;
+  for (int number = -32'768; number <= 32'767; ++number) all.push_back(static_cast<float>(number) / 32'768);
+  CHECK(to_floats(*compact(all)) == all);
+  const std::vector<float> others{0.49f / 32'768, 0.51f / 32'768, -0.51f / 32'768, 1, -1, 2, -2};
+  CHECK(*compact(others) == std::vector<std::int16_t>{0, 1, -1, 32'767, -32'768, 32'767, -32'768});
 }

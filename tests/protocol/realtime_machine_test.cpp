@@ -207,6 +207,31 @@ TEST_CASE("a cancelled response is told whole, and a late cancel is no mistake")
   server.seen().check_quiet();
 }
 
+TEST_CASE("a connection ends when its key has used up its quota") {
+  const parley::protocol::error_event spent{parley::protocol::error_code::quota_exceeded,
+                                            "the 2 minutes of this day are used up"};
+  realtime_driver answers, waits;
+  for (auto* server : {&answers, &waits}) {
+    server->update(manual);
+    server->send({{"type", "response.create"}});
+    if (server == &answers) {
+      server->grant();
+      server->chat_delta("Well");
+    }
+    const auto told = server->inner(spent);
+    const auto failed = last(told, "response.done")["response"];
+    CHECK(failed["status"] == "failed");
+    CHECK(failed["status_details"]["error"]["code"] == "insufficient_quota");
+    const auto error = last(told, "error")["error"];
+    CHECK(error["type"] == "insufficient_quota");
+    CHECK(error["code"] == "insufficient_quota");
+    CHECK(error["message"] == spent.message);
+    REQUIRE(server->ended());
+    CHECK(server->ended()->code == 1008);
+    CHECK(server->ended()->reason == "insufficient_quota");
+  }
+}
+
 TEST_CASE("a response that gets no slot fails, and the session goes on") {
   realtime_driver server;
   server.update(manual);

@@ -68,6 +68,7 @@ struct driver {
   std::string turn(conversation::chat_delta report) { return note(machine.on_chat_delta(std::move(report), now)); }
   std::string done(conversation::chat_done report) { return note(machine.on_chat_done(std::move(report), now)); }
   std::string engine_closed() { return note(machine.on_engine_closed(now)); }
+  std::string quota_spent() { return note(machine.on_quota_spent("no more today", now)); }
   std::string worker_lost() { return note(machine.on_worker_lost(now)); }
   std::string work_lost_twice() { return note(machine.on_work_lost_twice(now)); }
   std::string restored() { return note(machine.on_restored(now)); }

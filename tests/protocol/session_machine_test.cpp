@@ -288,10 +288,34 @@ TEST_CASE("every error code, as it is provoked") {
     CHECK(d.gone() == "");
     take(d);
   }
+  {
+    driver d;
+    d.to_active();
+    d.quota_spent();
+    take(d);
+  }
   driver d;
   d.to_active();
   CHECK(d.resume({"resume_x", 0}) == "refused:resume_refused"); // never accepted: it is only sent on another connection
   CHECK(provoked.size() + 1 == error_table.size());
+}
+
+TEST_CASE("a spent quota ends a session in any state, for a reason that is told") {
+  driver fresh;
+  CHECK(fresh.quota_spent() == "error:quota_exceeded close:1008");
+  driver queued;
+  queued.start();
+  CHECK(queued.quota_spent() == "error:quota_exceeded close:1008 cancel");
+  driver connected;
+  connected.to_connected();
+  CHECK(connected.quota_spent() == "error:quota_exceeded close:1008 release");
+  for (const auto spoken : {dialect::current, dialect::legacy}) {
+    driver talks;
+    talks.to_active(spoken);
+    CHECK(talks.quota_spent() == "error:quota_exceeded closed:quota_exceeded close:1008 close_engine");
+    CHECK(talks.machine.ended_as() == session_end::quota_exceeded);
+    CHECK(talks.quota_spent() == "");
+  }
 }
 
 TEST_CASE("nothing is said after the end") {

@@ -14,8 +14,12 @@ namespace {
 /// the machine does.
 class world {
 public:
-  world(unsigned seed, std::optional<std::string> mode, dialect spoken)
-      : random_(seed), spoken_(spoken), chat_(mode == "chat"), may_return_(spoken == dialect::current && seed % 3 == 0),
+  /// How the client talks: in frames, or in events, as one inside the process does, which can't come back.
+  enum class talk { frames, events };
+
+  world(unsigned seed, std::optional<std::string> mode, dialect spoken, talk how = talk::frames)
+      : random_(seed), spoken_(spoken), how_(how), chat_(mode == "chat"),
+        may_return_(spoken == dialect::current && how == talk::frames && seed % 3 == 0),
         by_unit_(spoken == dialect::current && !chat_ && seed % 5 < 2), closes_turns_(seed % 5 == 1),
         d_({.mode = std::move(mode), .limits = limits()}) {
     hear(d_.start());
@@ -48,13 +52,13 @@ private:
     case 0:
     case 1:
     case 2:
-      if (!away_) hear(d_.frame(own_append()));
+      if (!away_) how_ == talk::frames ? hear(d_.frame(own_append())) : say(append_event_of_its_own());
       break;
     case 3:
-      if (!away_) client_errs();
+      if (!away_) how_ == talk::frames ? client_errs() : guest_errs();
       break;
     case 4:
-      if (!away_) hear(d_.frame(own_init()));
+      if (!away_) how_ == talk::frames ? hear(d_.frame(own_init())) : say(init_event_of_its_own());
       break;
     case 5: hear(d_.wait(std::chrono::milliseconds(random_() % (chance(10) ? 40'000 : 1'500)))); break;
     case 6: rare(); break;
@@ -67,6 +71,44 @@ private:
     const auto word = [](bool yes) { return std::string(yes ? "true" : "false"); };
     return init_frame(R"({"resume":)" + word(may_return_) + R"(,"config":{"unit_responses":)" + word(by_unit_) +
                       R"(,"listen_at_turn_end":)" + word(closes_turns_) + "}}");
+  }
+
+  // ---- the same in events
+
+  void say(result<client_event> event) { hear(d_.note(d_.machine.on_event(std::move(event), d_.now))); }
+
+  client_event init_event_of_its_own() const {
+    init_event out;
+    out.unit_responses = by_unit_;
+    out.listen_at_turn_end = closes_turns_;
+    return out;
+  }
+
+  client_event append_event_of_its_own() {
+    if (chat_) {
+      chat_append_event out;
+      out.messages.push_back({role::user, {text_item{"hello"}}});
+      return out;
+    }
+    constexpr std::size_t lengths[] = {4'000, 5'500, 16'000, 16'000, 16'000, 40'000};
+    append_event out;
+    out.samples = std::make_shared<const std::vector<float>>(lengths[random_() % std::size(lengths)], 0.25F);
+    out.force_listen = chance(20);
+    return out;
+  }
+
+  void guest_errs() {
+    switch (random_() % 4) {
+    case 0: return say(tl::unexpected(error{error_code::invalid_payload, "it could not be made"}));
+    case 1: return say(append_event{}); // with nothing in it, and in chat of the wrong kind
+    case 2: return say(chat_append_event{});
+    default: {
+      init_event out;
+      out.has_system_prompt = true;
+      out.system_prompt.assign(1u << 20, 'x');
+      say(out);
+    }
+    }
   }
 
   void lose_client() {
@@ -110,7 +152,7 @@ private:
     if (chance(85)) return;
     switch (random_() % 6) {
     case 0:
-      if (!away_) hear(d_.frame(close_frame()));
+      if (!away_) how_ == talk::frames ? hear(d_.frame(close_frame())) : say(close_event{"user_stop"});
       break;
     case 1:
       drained_ = true;
@@ -118,7 +160,7 @@ private:
       break;
     case 2: lose_client(); break;
     case 3:
-      if (!away_) hear(chance(50) ? d_.binary() : d_.frame("no JSON"));
+      if (!away_ && how_ == talk::frames) hear(chance(50) ? d_.binary() : d_.frame("no JSON"));
       break;
     case 4:
       if (slot_ == slot::held) lose_worker();
@@ -405,6 +447,7 @@ private:
 
   std::mt19937 random_;
   dialect spoken_;
+  talk how_;
   bool chat_;
   bool may_return_;
   bool by_unit_;
@@ -449,6 +492,18 @@ TEST_CASE("whatever happens, the promises of the machine hold") {
     active += each.was_active();
   }
   CHECK(active > 700); // most sequences reach the conversation
+}
+
+TEST_CASE("whatever happens, the promises of the machine hold for a client inside the process") {
+  int active = 0;
+  for (unsigned seed = 0; seed < 900; ++seed) {
+    INFO("seed " << seed);
+    const std::optional<std::string> modes[] = {"chat", "audio", "video"};
+    world each(seed, modes[seed % 3], dialect::current, world::talk::events);
+    each.play(static_cast<int>(20 + seed % 130));
+    active += each.was_active();
+  }
+  CHECK(active > 420); // as above, most reach it
 }
 
 } // namespace parley::protocol::test

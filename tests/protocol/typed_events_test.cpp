@@ -1,4 +1,5 @@
 #include "protocol/codec/event_writer.hpp"
+#include "tests/protocol/refusals.hpp"
 #include "tests/protocol/session_driver.hpp"
 #include "tests/protocol/wire_material.hpp"
 
@@ -16,33 +17,6 @@ using namespace parley::protocol;
 using namespace parley::protocol::test;
 
 namespace {
-
-/// What the client is told of errors.
-std::string refusals(const effects& made) {
-  std::string out;
-  for (const auto& each : made)
-    if (const auto* sent = std::get_if<send>(&each))
-      if (const auto* error = std::get_if<error_event>(&sent->event))
-        out += std::string(traits(error->code).wire) + " " + error->message + "\n";
-  return out;
-}
-
-enum class stage { connected, active };
-
-std::string told(const char* mode, stage at, const std::function<void(driver&)>& say) {
-  driver d(driver::options{mode});
-  at == stage::connected ? d.to_connected() : d.to_active();
-  say(d);
-  return refusals(d.last);
-}
-
-std::string typed(const char* mode, stage at, client_event event) {
-  return told(mode, at, [&](driver& d) { d.note(d.machine.on_event(std::move(event), d.now)); });
-}
-
-std::string wire(const char* mode, stage at, const dom& frame) {
-  return told(mode, at, [&](driver& d) { d.frame(frame.dump()); });
-}
 
 void same(const char* mode, client_event event, const dom& frame) {
   const auto at = std::holds_alternative<init_event>(event) ? stage::connected : stage::active;

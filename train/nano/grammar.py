@@ -36,6 +36,17 @@ def read_pairs(file, mark):
     return [tuple(part.strip() for part in line.split(mark, 1)) for line in lines if line and not line.startswith("#")]
 
 
+def read_named(file):
+    """[(name, line)] of a file in data in which "@name" opens the lines of one."""
+    named = []
+    for line in (DATA / file).read_text().splitlines():
+        if line.startswith("@"):
+            name = line[1:].strip()
+        elif line and not line.startswith("#"):
+            named.append((name, line.strip()))
+    return named
+
+
 def plain(text):
     """As a question is spoken: lower case, without marks."""
     return text.lower().replace(",", "").rstrip("?!.")
@@ -53,7 +64,7 @@ def read_intents():
         else:
             held = line.startswith("~")
             intents[name][2 if held else 1].extend(expand(line.lstrip("~")))
-    for name, phrasing in read_pairs("phrasings.txt", ":"):
+    for name, phrasing in read_named("phrasings.txt"):
         intents[name][1].append(phrasing)
     kept = {p for _, _, held in intents.values() for p in held} | {plain(text) for _, text in read_pairs("own_words.txt", "|")}
     intents = {name: (answer, [p for p in dict.fromkeys(train) if p not in kept], held) for name, (answer, train, held) in intents.items()}

@@ -1,5 +1,5 @@
 """Questions with slots (arithmetic, days, tables …). Every value of a slot is trained; only phrasings are held out."""
-from .grammar import DATA, expand, read_pairs
+from .grammar import DATA, expand, read_named
 
 NUM = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
        "eighteen nineteen twenty").split()
@@ -198,7 +198,7 @@ EXACT = (["Reply with exactly: {x}", "Reply with exactly '{x}'", "Reply with exa
 def read_frames():
     """{name: [lines]} of data/frames.txt: further phrasings for training."""
     more = {}
-    for name, frame in read_pairs("frames.txt", ":"):
+    for name, frame in read_named("frames.txt"):
         more.setdefault(name, []).append(frame)
     return more
 
