@@ -16,9 +16,9 @@
 #include "base/answered.hpp"
 #include "base/assert.hpp"
 #include "config/load.hpp"
-#include "protocol/live/machine.hpp"
-#include "protocol/realtime/beta_adapter.hpp"
-#include "protocol/realtime/machine.hpp"
+#include "protocol/openai/live/machine.hpp"
+#include "protocol/openai/beta/beta_adapter.hpp"
+#include "protocol/openai/realtime/machine.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -229,13 +229,13 @@ bool server_core::can_delegate() const {
   return limits_.delegations > 0 && terms().able.hears;
 }
 
-std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const connection_info& info) {
+std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connection_info& info) {
   PARLEY_ASSERT(info.realtime.has_value(), "it speaks such a dialect");
   const auto owner = budgets_.of(owner_of(info), steady_now());
   std::function<bool(protocol::time_point)> may_start;
   if (info.starts) may_start = [starts = info.starts](protocol::time_point now) { return starts->left(now); };
   if (info.realtime->spoken == openai_dialect::live) {
-    protocol::live::machine_terms terms;
+    protocol::openai::live::machine_terms terms;
     terms.longest = limits_.audio;
     terms.slot_wait = openai_.slot_wait;
     terms.barge_in = openai_.live_barge_in;
@@ -247,11 +247,11 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
     terms.may_start = std::move(may_start);
     terms.backlog_units = limits_.failover_units;
     terms.context_tokens = limits_.context_tokens;
-    return std::make_unique<protocol::live::machine>(
-        protocol::live::origin{info.accepted, unix_ms() / 1000, info.realtime->session.value_or("")}, std::move(terms),
+    return std::make_unique<protocol::openai::live::machine>(
+        protocol::openai::live::origin{info.accepted, unix_ms() / 1000, info.realtime->session.value_or("")}, std::move(terms),
         secure_random);
   }
-  protocol::realtime::machine_terms terms;
+  protocol::openai::realtime::machine_terms terms;
   terms.longest = limits_.audio;
   terms.slot_wait = openai_.slot_wait;
   terms.server_vad_is_duplex = openai_.server_vad_is_duplex;
@@ -263,11 +263,11 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
   terms.owner = owner;
   terms.may_start = std::move(may_start);
   terms.backlog_units = limits_.failover_units;
-  protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
+  protocol::openai::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
                                   info.realtime->session.value_or("")};
-  auto machine = std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
+  auto machine = std::make_unique<protocol::openai::realtime::machine>(std::move(from), terms, secure_random);
   const bool beta = info.realtime->spoken == openai_dialect::realtime_beta;
-  return std::make_unique<protocol::realtime::beta_adapter>(std::move(machine), beta);
+  return std::make_unique<protocol::openai::beta::beta_adapter>(std::move(machine), beta);
 }
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {

@@ -13,7 +13,7 @@
 #include "actors/settings_parts.hpp"
 #include "actors/worker/engine_thread.hpp"
 #include "config/settings.hpp"
-#include "protocol/realtime/adapter.hpp"
+#include "protocol/openai/shared/adapter.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -98,7 +98,7 @@ private:
   session_terms terms() const;
   bool can_transcribe() const;
   bool can_delegate() const;
-  std::unique_ptr<protocol::realtime::adapter> adapter_for(const connection_info& info);
+  std::unique_ptr<protocol::openai::adapter> adapter_for(const connection_info& info);
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> offer_to_live(const log_store::claim& claim, std::uint64_t seen,

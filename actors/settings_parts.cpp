@@ -81,9 +81,9 @@ openai_terms openai_from(const config::settings& settings) {
   to.server_vad_is_duplex = from.server_vad == config::vad_answers::duplex;
   to.duplex_tools = from.duplex_tools;
   to.transcribes = from.transcribe == config::transcription::chat;
-  to.detection = from.voice_activity == config::voice_activity::silero ? protocol::realtime::voice_detection::silero
-                                                                       : protocol::realtime::voice_detection::loudness;
-  protocol::realtime::voice_map voices;
+  to.detection = from.voice_activity == config::voice_activity::silero ? protocol::speech::voice_detection::silero
+                                                                       : protocol::speech::voice_detection::loudness;
+  protocol::speech::voice_map voices;
   std::istringstream words(from.voices);
   for (std::string word; words >> word;) {
     const auto equals = word.find('=');
@@ -91,7 +91,7 @@ openai_terms openai_from(const config::settings& settings) {
       throw config::settings_error("openai.voices: must be NAME=FILE, separated by spaces");
     voices[word.substr(0, equals)] = read_voice(word.substr(equals + 1));
   }
-  if (!voices.empty()) to.voices = std::make_shared<const protocol::realtime::voice_map>(std::move(voices));
+  if (!voices.empty()) to.voices = std::make_shared<const protocol::speech::voice_map>(std::move(voices));
   return to;
 }
 

@@ -3,8 +3,8 @@
 #include "actors/queue/admission_queue.hpp"
 #include "config/settings.hpp"
 #include "protocol/limits.hpp"
-#include "protocol/realtime/voice_activity.hpp"
-#include "protocol/realtime/voice_map.hpp"
+#include "protocol/speech/voice_activity.hpp"
+#include "protocol/speech/voice_map.hpp"
 
 #include <chrono>
 #include <memory>
@@ -23,8 +23,8 @@ struct openai_terms {
   bool server_vad_is_duplex = false;
   bool duplex_tools = false;
   bool transcribes = false;
-  protocol::realtime::voice_detection detection = protocol::realtime::voice_detection::silero;
-  std::shared_ptr<const protocol::realtime::voice_map> voices;
+  protocol::speech::voice_detection detection = protocol::speech::voice_detection::silero;
+  std::shared_ptr<const protocol::speech::voice_map> voices;
 };
 
 /// Reads the files of `openai.voices`. \throws config::settings_error

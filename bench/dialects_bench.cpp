@@ -1,7 +1,7 @@
-#include "protocol/live/machine.hpp"
+#include "protocol/openai/live/machine.hpp"
 #include "protocol/media/base64.hpp"
-#include "protocol/realtime/machine.hpp"
-#include "protocol/realtime/sound.hpp"
+#include "protocol/openai/realtime/machine.hpp"
+#include "protocol/speech/sound.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -17,7 +17,9 @@
 namespace {
 
 namespace protocol = parley::protocol;
-namespace rt = parley::protocol::realtime;
+namespace openai = parley::protocol::openai;
+namespace speech = parley::protocol::speech;
+namespace rt = parley::protocol::openai::realtime;
 using std::chrono::milliseconds;
 
 std::string append_of(const char* type, float amplitude, std::size_t from) {
@@ -41,7 +43,7 @@ protocol::server_event unit_answer(bool speaks) {
 /// Around a machine: answers each unit that it sends.
 class shell {
 public:
-  shell(std::unique_ptr<rt::adapter> machine, bool speaks)
+  shell(std::unique_ptr<openai::adapter> machine, bool speaks)
       : machine_(std::move(machine)), answer_(unit_answer(speaks)) {
     carry_out(machine_->start(now_));
   }
@@ -58,7 +60,7 @@ public:
   }
 
 private:
-  void carry_out(rt::effects all) {
+  void carry_out(openai::effects all) {
     for (auto& each : all) {
       benchmark::DoNotOptimize(each);
       if (const auto* opened = std::get_if<protocol::guest::open_session>(&each)) {
@@ -72,7 +74,7 @@ private:
   }
 
   parley::protocol::time_point now_{std::chrono::hours(1)};
-  std::unique_ptr<rt::adapter> machine_;
+  std::unique_ptr<openai::adapter> machine_;
   const protocol::server_event answer_;
   std::uint64_t number_ = 0;
 };
@@ -81,7 +83,7 @@ protocol::random_source counting() {
   return [n = std::uint64_t{0}]() mutable { return n += 0x9E3779B97F4A7C15u; };
 }
 
-void second(benchmark::State& state, std::unique_ptr<rt::adapter> machine, const char* append, std::string begin) {
+void second(benchmark::State& state, std::unique_ptr<openai::adapter> machine, const char* append, std::string begin) {
   const bool speaks = state.range(0) != 0;
   shell server(std::move(machine), speaks);
   server.client(begin);
@@ -108,7 +110,7 @@ void realtime(benchmark::State& state) {
 BENCHMARK(realtime)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
 void live(benchmark::State& state) {
-  namespace lv = protocol::live;
+  namespace lv = protocol::openai::live;
   lv::machine_terms terms;
   terms.longest = std::chrono::hours(1'000);
   second(state,

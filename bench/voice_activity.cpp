@@ -1,7 +1,7 @@
-#include "protocol/realtime/voice_activity.hpp"
+#include "protocol/speech/voice_activity.hpp"
 
 #include "base/read_file.hpp"
-#include "protocol/realtime/silero_detector.hpp"
+#include "protocol/speech/silero_detector.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,9 @@
 // in µs and a digit for each 20 ms. bench/voice_activity.py makes the files and judges the answers.
 //   voice_activity loudness|silero THRESHOLD FILE…
 int main(int argc, char** argv) {
-  using namespace parley::protocol::realtime;
+  using namespace parley::protocol::openai;
+  using namespace parley::protocol::openai::realtime;
+  using namespace parley::protocol::speech;
   if (argc < 4) return 2;
   const auto how = std::string(argv[1]) == "silero" ? voice_detection::silero : voice_detection::loudness;
   const double threshold = std::stod(argv[2]);

@@ -154,7 +154,7 @@ def clips(folder: Path):
 
 
 def turns(frames: str):
-    """As protocol/realtime/voice_activity does: when a turn was found, and when its end was, in seconds."""
+    """As protocol/speech/voice_activity does: when a turn was found, and when its end was, in seconds."""
     out, heard, quiet, began = [], 0, 0, None
     for i, digit in enumerate(frames):
         now, speech = (i + 1) * 0.02, digit == "1"

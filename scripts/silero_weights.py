@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes protocol/realtime/silero/weights.bin: the 16 kHz network of the Python package silero-vad 6.2.3 (MIT), as float16, little-endian, in the
-order and layout that protocol/realtime/silero/network.cpp reads.
+"""Writes protocol/speech/silero/weights.bin: the 16 kHz network of the Python package silero-vad 6.2.3 (MIT), as float16, little-endian, in the
+order and layout that protocol/speech/silero/network.cpp reads.
   ~/.cache/parley/venv/bin/python scripts/silero_weights.py silero_vad/data/silero_vad.jit"""
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-OUT = Path(__file__).resolve().parents[1] / "protocol/realtime/silero/weights.bin"
+OUT = Path(__file__).resolve().parents[1] / "protocol/speech/silero/weights.bin"
 
 
 def main():

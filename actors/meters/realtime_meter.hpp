@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/meters/metric_makers.hpp"
-#include "protocol/realtime/adapter.hpp"
+#include "protocol/openai/shared/adapter.hpp"
 #include "protocol/transcript.hpp"
 
 #include <array>
@@ -24,7 +24,7 @@ public:
     // Prometheus only sees a series' first change if the series has begun at 0.
     for (const auto* dialect : {"realtime", "realtime_beta", "live"}) {
       for (const auto* lane : {"manual", "turn", "duplex"}) connections(dialect, lane);
-      for (const auto name : protocol::realtime::note_words)
+      for (const auto name : protocol::openai::note_words)
         if (name != "error" && name != "lane") happened_.Add({{"dialect", dialect}, {"event", std::string(name)}});
       errors_.Add({{"dialect", dialect}, {"code", "server_busy"}});
     }
@@ -37,8 +37,8 @@ public:
   prometheus::Gauge& connections(std::string_view dialect, std::string_view lane) {
     return connections_.Add({{"dialect", std::string(dialect)}, {"lane", std::string(lane)}});
   }
-  void happened(std::string_view dialect, protocol::realtime::note::what event) {
-    const auto name = protocol::realtime::note_words[static_cast<std::size_t>(event)];
+  void happened(std::string_view dialect, protocol::openai::note::what event) {
+    const auto name = protocol::openai::note_words[static_cast<std::size_t>(event)];
     happened_.Add({{"dialect", std::string(dialect)}, {"event", std::string(name)}}).Increment();
   }
   void failed(std::string_view dialect, std::string_view code) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/byte_budget.hpp"
-#include "protocol/realtime/budget.hpp"
+#include "protocol/openai/shared/budget.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace parley::actors {
 /// spent, are forgotten. Thread-safe.
 class owner_budgets {
 public:
-  using budget = protocol::realtime::owner_budget;
+  using budget = protocol::openai::owner_budget;
 
   /// `kept`: how much may be held for all of them, and for each.
   explicit owner_budgets(base::byte_budget kept) : kept_(std::move(kept)) {}
 
-  std::shared_ptr<budget> of(const std::string& owner, protocol::realtime::budget_time now) {
+  std::shared_ptr<budget> of(const std::string& owner, protocol::openai::budget_time now) {
     const std::lock_guard lock(mutex_);
     if (all_.size() >= sweep_at_) {
       std::erase_if(all_, [&](const auto& each) { return each.second.use_count() == 1 && each.second->full(now); });

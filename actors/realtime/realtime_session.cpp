@@ -28,7 +28,7 @@ std::string_view name_of_dialect(const connection_info& connection) {
 } // namespace
 
 realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock,
-                                   meters& counted, std::unique_ptr<protocol::realtime::adapter> machine,
+                                   meters& counted, std::unique_ptr<protocol::openai::adapter> machine,
                                    guest_opener open, recorder_feed* recordings, connection_info connection,
                                    std::shared_ptr<client_link> link)
     : realtime_actor::base(config), clock_(clock), counted_(counted), dialect_(name_of_dialect(connection)),
@@ -49,7 +49,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
         link_->taken(frame.text.size());
       },
       [this](const client_binary&) {
-        carry_out({protocol::realtime::end_client{1003, "binary frames are not used"}});
+        carry_out({protocol::openai::end_client{1003, "binary frames are not used"}});
       },
       [this](const client_gone&) { quit(); },
       [this](const guest_event& said) { carry_out(machine_->on_inner_event(said.number, said.event, steady_now())); },
@@ -57,7 +57,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
       [this](const transcript_ready& answer) { carry_out(machine_->on_transcript(answer.heard, steady_now())); },
       [this](const drain_request&) { carry_out(machine_->on_drain(steady_now())); },
       [this](const close_request& why) {
-        carry_out({protocol::realtime::end_client{1008, why.reason}});
+        carry_out({protocol::openai::end_client{1008, why.reason}});
       },
       [this](const timer_due&) {
         deadline_timer_.fired(steady_now());
@@ -80,18 +80,18 @@ void realtime_session::on_exit() {
   connection_.reservation.reset();
 }
 
-void realtime_session::carry_out(protocol::realtime::effects&& effects) {
+void realtime_session::carry_out(protocol::openai::effects&& effects) {
   const log_session about(machine_->id());
   const on_own_thread here(context());
   for (auto& effect : effects) std::visit([this](auto& each) { perform(each); }, effect);
   deadline_timer_.arm(this, machine_->next_deadline(), clock_);
 }
 
-void realtime_session::perform(protocol::realtime::to_client& effect) {
+void realtime_session::perform(protocol::openai::to_client& effect) {
   link_->send(std::make_shared<const std::string>(std::move(effect.frame)));
 }
 
-void realtime_session::perform(protocol::realtime::end_client& effect) {
+void realtime_session::perform(protocol::openai::end_client& effect) {
   link_closed_ = true;
   end_recording(effect.reason);
   link_->close(effect.code, std::move(effect.reason));
@@ -111,7 +111,7 @@ void realtime_session::perform(protocol::guest::open_session& effect) {
   inner_ = open_(std::move(info), std::make_shared<guest_mailbox<realtime_actor>>(realtime_actor(this), effect.number));
 }
 
-void realtime_session::perform(protocol::realtime::transcribe& effect) {
+void realtime_session::perform(protocol::openai::transcribe& effect) {
   if (!transcription_) {
     auto tell = [to = realtime_actor(this)](protocol::transcript heard) {
       caf::anon_send(to, transcript_ready{std::move(heard)});
@@ -125,8 +125,8 @@ void realtime_session::perform(protocol::guest::to_session& effect) {
   if (inner_) inner_->say(std::move(effect.event));
 }
 
-void realtime_session::perform(const protocol::realtime::note& effect) {
-  using what = protocol::realtime::note::what;
+void realtime_session::perform(const protocol::openai::note& effect) {
+  using what = protocol::openai::note::what;
   auto& counted = counted_.realtime();
   if (effect.about == what::error) return counted.failed(dialect_, effect.word);
   if (effect.about != what::lane) return counted.happened(dialect_, effect.about);

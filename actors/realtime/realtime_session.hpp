@@ -7,7 +7,7 @@
 #include "actors/realtime/realtime_registry.hpp"
 #include "actors/recording/recorder_feed.hpp"
 #include "actors/transcription/transcription.hpp"
-#include "protocol/realtime/adapter.hpp"
+#include "protocol/openai/shared/adapter.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ namespace parley::actors {
 class realtime_session final : public realtime_actor::base {
 public:
   realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock, meters& counted,
-                   std::unique_ptr<protocol::realtime::adapter> machine, guest_opener open, recorder_feed* recordings,
+                   std::unique_ptr<protocol::openai::adapter> machine, guest_opener open, recorder_feed* recordings,
                    connection_info connection, std::shared_ptr<client_link> link);
 
   const char* name() const override { return "realtime_session"; }
@@ -33,15 +33,15 @@ protected:
   behavior_type make_behavior() override;
 
 private:
-  void carry_out(protocol::realtime::effects&& effects);
-  void perform(protocol::realtime::to_client& effect);
-  void perform(protocol::realtime::end_client& effect);
+  void carry_out(protocol::openai::effects&& effects);
+  void perform(protocol::openai::to_client& effect);
+  void perform(protocol::openai::end_client& effect);
   void perform(protocol::guest::open_session& effect);
   void perform(protocol::guest::to_session& effect);
   void perform(protocol::guest::turn_to_session& effect);
   void perform(const protocol::guest::drop_session& effect);
-  void perform(protocol::realtime::transcribe& effect);
-  void perform(const protocol::realtime::note& effect);
+  void perform(protocol::openai::transcribe& effect);
+  void perform(const protocol::openai::note& effect);
   void drop_session();
   void record(protocol::mode kind);
   void end_recording(const std::string& reason);
@@ -55,7 +55,7 @@ private:
   protocol::mode recorded_as_ = protocol::mode::chat;
   connection_info connection_;
   std::shared_ptr<client_link> link_;
-  std::unique_ptr<protocol::realtime::adapter> machine_;
+  std::unique_ptr<protocol::openai::adapter> machine_;
   std::unique_ptr<realtime_registry::entry> entry_;
   std::unique_ptr<guest_handle> inner_;
   std::shared_ptr<const protocol::guest::deferred_turn> turn_; ///< that the inner session gets, as long as it is wanted

@@ -2,7 +2,7 @@
 
 #include "net/routes/refusals.hpp"
 #include "protocol/ids.hpp"
-#include "protocol/realtime/client_secret.hpp"
+#include "protocol/openai/realtime/client_secret.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace parley::net {
 namespace {
 
-using protocol::realtime::secret_form;
+using protocol::openai::realtime::secret_form;
 
 struct secret_path {
   std::string_view path;
@@ -25,7 +25,7 @@ constexpr std::array<secret_path, 3> secret_paths{{
 }};
 
 http_reply make_secret(const http_request& request, secret_form form, const ephemeral_keys& keys, bool transcribes) {
-  auto asked = protocol::realtime::read_secret_request(request.body, form, ephemeral_keys::most_session_bytes);
+  auto asked = protocol::openai::realtime::read_secret_request(request.body, form, ephemeral_keys::most_session_bytes);
   if (!asked) {
     const auto& why = asked.error();
     return completion_error({400, why.code, why.message, why.param});
@@ -37,7 +37,7 @@ http_reply make_secret(const http_request& request, secret_form form, const ephe
   std::random_device device;
   protocol::random_source random = [&] { return (std::uint64_t{device()} << 32) | device(); };
   const auto id = protocol::make_id(random, "sess_");
-  return {200, protocol::realtime::encode_secret(*asked, form, key, expires_at, id)};
+  return {200, protocol::openai::realtime::encode_secret(*asked, form, key, expires_at, id)};
 }
 
 } // namespace

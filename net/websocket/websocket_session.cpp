@@ -1,7 +1,7 @@
 #include "net/websocket/websocket_session.hpp"
 
 #include "net/service.hpp"
-#include "protocol/realtime/client_event.hpp"
+#include "protocol/openai/realtime/client_event.hpp"
 
 #include <chrono>
 #include <utility>
@@ -72,7 +72,7 @@ void websocket_session::decide(std::string_view first_event) {
   undecided_.reset();
   // A longer message is no first event of that API: scanning it would take this thread too long.
   const bool is_short = first_event.size() <= actors::small_message_bytes;
-  if (is_short && protocol::realtime::is_first_update(first_event)) info.realtime.emplace();
+  if (is_short && protocol::openai::realtime::is_first_update(first_event)) info.realtime.emplace();
   held_.handle = shared_.admit(std::move(info), held_.link);
 }
 

@@ -35,7 +35,7 @@ torch=$(sed -n 's/^TORCH_ROOT:[A-Z]*=//p' "$build/CMakeCache.txt")
 } | gzip -9n >"$about/changelog.gz"
 {
   echo "Parley is licensed under the Apache License, version 2.0: see /usr/share/common-licenses/Apache-2.0."
-  printf '\nThe voice detector of protocol/realtime/silero\n\n'
+  printf '\nThe voice detector of protocol/speech/silero\n\n'
   cat "$root/protocol/realtime/silero/LICENSE"
   printf '\nLibTorch, in /usr/lib/parley, as the Python package torch brings it\n\n'
   find "$torch/.." -maxdepth 3 -path '*/torch-*.dist-info/*' -name LICENSE -exec cat {} + | grep . || { echo "deb: torch has no licence" >&2; exit 1; }

@@ -271,7 +271,7 @@ void session_machine::note_wishes(session_created& to) const {
 }
 
 /// Has a turn judged in the background: does it want a function called?
-void session_machine::judge_turn(const turn_listener::turn& turn) {
+void session_machine::judge_turn(const speech::turn_listener::turn& turn) {
   if (!delegations_.has_room() || unjudged_.size() >= max_unjudged_turns) return;
   unjudged_.push_back({++last_turn_, turn.start_ms, turn.end_ms});
   writer().order(transcribe_turn{{last_turn_, turn.sound, {}, offer_}});

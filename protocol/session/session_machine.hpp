@@ -16,7 +16,7 @@
 #include "protocol/session/session_effects.hpp"
 #include "protocol/session/session_table.hpp"
 #include "protocol/time_point.hpp"
-#include "protocol/transcription/turn_listener.hpp"
+#include "protocol/speech/turn_listener.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -260,7 +260,7 @@ private:
   void listen_to_user(const pcm& samples);
   void begin_delegation();
   std::string_view why_no_tools() const;
-  void judge_turn(const turn_listener::turn& turn);
+  void judge_turn(const speech::turn_listener::turn& turn);
   void take_result(const occurrence& what);
   void tell_results(std::vector<text_message>& context, time_point now);
   void expire_delegations(time_point now);
@@ -319,7 +319,7 @@ private:
   base::token_bucket schema_steps_{6e6, 1e6}; ///< of checking strict schemas: 3 ms a second
   std::unique_ptr<duplex_flow> duplex_;       ///< these two: null until the session talks
   std::unique_ptr<chat_flow> chat_;
-  std::optional<turn_listener> user_; ///< with `config.transcribe_input`, or functions that may be called
+  std::optional<speech::turn_listener> user_; ///< with `config.transcribe_input`, or functions that may be called
 
   /// The functions that a conversation may call, as a turn of its user is judged by them; null = none.
   std::shared_ptr<const conversation::turn_request> offer_;

@@ -1,5 +1,5 @@
 #include "config/load.hpp"
-#include "protocol/realtime/sound.hpp"
+#include "protocol/speech/sound.hpp"
 #include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -31,9 +31,9 @@ void ask(test_client& client) {
 }
 
 std::string spoken(double seconds) {
-  std::vector<float> samples(static_cast<std::size_t>(seconds * protocol::realtime::model_output_rate));
+  std::vector<float> samples(static_cast<std::size_t>(seconds * protocol::speech::model_output_rate));
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = 0.3f * std::sin(0.05f * static_cast<float>(i));
-  protocol::realtime::sound_encoder encode({});
+  protocol::speech::sound_encoder encode({});
   return R"({"type":"input_audio_buffer.append","audio":")" + encode.feed(samples) + R"("})";
 }
 

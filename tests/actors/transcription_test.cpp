@@ -1,5 +1,5 @@
 #include "protocol/codec/event_writer.hpp"
-#include "protocol/realtime/sound.hpp"
+#include "protocol/speech/sound.hpp"
 #include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,9 +37,9 @@ test_client connect_for_transcripts(test_server& to) {
 
 /// Half a second of a tone, committed.
 void say_something(test_client& client) {
-  std::vector<float> samples(protocol::realtime::model_output_rate / 2);
+  std::vector<float> samples(protocol::speech::model_output_rate / 2);
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = 0.3f * std::sin(0.05f * static_cast<float>(i));
-  protocol::realtime::sound_encoder encode({});
+  protocol::speech::sound_encoder encode({});
   client.send_text(R"({"type":"input_audio_buffer.append","audio":")" + encode.feed(samples) + R"("})");
   client.send_text(R"({"type":"input_audio_buffer.commit"})");
 }

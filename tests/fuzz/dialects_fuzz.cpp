@@ -1,9 +1,9 @@
 #include "base/utf8.hpp"
 #include "protocol/codec/event_writer.hpp"
 #include "protocol/json/document.hpp"
-#include "protocol/live/machine.hpp"
-#include "protocol/realtime/beta_adapter.hpp"
-#include "protocol/realtime/machine.hpp"
+#include "protocol/openai/live/machine.hpp"
+#include "protocol/openai/beta/beta_adapter.hpp"
+#include "protocol/openai/realtime/machine.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/protocol/server_events.hpp"
 
@@ -13,8 +13,10 @@
 #include <string>
 #include <variant>
 
-namespace rt = parley::protocol::realtime;
-namespace live = parley::protocol::live;
+namespace openai = parley::protocol::openai;
+namespace speech = parley::protocol::speech;
+namespace rt = parley::protocol::openai::realtime;
+namespace live = parley::protocol::openai::live;
 namespace guest = parley::protocol::guest;
 using parley::test::expect;
 
@@ -25,7 +27,7 @@ using clock_time = std::chrono::steady_clock::time_point;
 /// Carries out what an adapter wants done as far as its contract can be checked.
 class shell {
 public:
-  explicit shell(std::unique_ptr<rt::adapter> machine) : machine_(std::move(machine)) {
+  explicit shell(std::unique_ptr<openai::adapter> machine) : machine_(std::move(machine)) {
     carry_out(machine_->start(now_));
   }
 
@@ -59,18 +61,18 @@ public:
   }
 
 private:
-  void carry_out(const rt::effects& all) {
+  void carry_out(const openai::effects& all) {
     for (const auto& each : all) {
       expect(!ended_, "nothing follows the end");
       std::visit([this](const auto& effect) { perform(effect); }, each);
     }
   }
 
-  void perform(const rt::to_client& effect) {
+  void perform(const openai::to_client& effect) {
     expect(parley::protocol::json::scan(effect.frame).outcome == parley::protocol::json::verdict::good,
            "a client hears JSON");
   }
-  void perform(const rt::end_client& effect) {
+  void perform(const openai::end_client& effect) {
     ended_ = true;
     expect(effect.code >= 1000 && effect.reason.size() < 124, "a close frame");
   }
@@ -98,14 +100,14 @@ private:
     open_ = 0;
   }
 
-  void perform(const rt::transcribe& effect) {
+  void perform(const openai::transcribe& effect) {
     expect(effect.what.sound != nullptr, "a turn has sound");
     unwritten_ = effect.what.number;
   }
-  void perform(const rt::note&) {}
+  void perform(const openai::note&) {}
 
   clock_time now_{std::chrono::hours(1)};
-  std::unique_ptr<rt::adapter> machine_;
+  std::unique_ptr<openai::adapter> machine_;
   std::uint64_t open_ = 0;
   std::uint64_t unwritten_ = 0; ///< the last turn that is to be written down
   bool ended_ = false;
@@ -145,7 +147,7 @@ void parley::test::fuzz(std::string_view bytes) {
   terms.transcribes = true;
   shell realtime(std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, terms, counting()));
   play(realtime, bytes);
-  shell beta(std::make_unique<rt::beta_adapter>(
+  shell beta(std::make_unique<openai::beta::beta_adapter>(
       std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, terms, counting()), true));
   play(beta, bytes);
   live::machine_terms live_terms;

@@ -1,4 +1,4 @@
-#include "protocol/realtime/budget.hpp"
+#include "protocol/openai/shared/budget.hpp"
 
 #include "protocol/media/base64.hpp"
 #include "tests/protocol/live_driver.hpp"
@@ -16,7 +16,9 @@ using nlohmann::json;
 using parley::protocol::mode;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-namespace rt = parley::protocol::realtime;
+namespace openai = parley::protocol::openai;
+namespace speech = parley::protocol::speech;
+namespace rt = parley::protocol::openai::realtime;
 
 namespace {
 
@@ -123,11 +125,11 @@ TEST_CASE("names and ids are short") {
 
 TEST_CASE("of metadata its pairs are kept, not what stands between them") {
   namespace text = parley::protocol::json;
-  rt::connection_budget budget(nullptr);
+  openai::connection_budget budget(nullptr);
   const auto kept = [&](const std::string& metadata) -> std::string {
     const auto frame = R"({"type":"response.create","response":{"metadata":)" + metadata + "}}";
     const auto document = text::scan(frame);
-    rt::event_sound sound(budget, {});
+    openai::event_sound sound(budget, {});
     const auto read = rt::read_client_event(text::root(document), {}, sound);
     return read ? std::get<rt::response_create>(*read).request.metadata : read.error().param;
   };
@@ -161,7 +163,7 @@ TEST_CASE("sound may come ten minutes ahead of time, and then no faster than it"
 }
 
 TEST_CASE("connections of an owner share what exceeds the pace, and none has to wait for its own") {
-  const auto owner = std::make_shared<rt::owner_budget>();
+  const auto owner = std::make_shared<openai::owner_budget>();
   rt::machine_terms terms;
   terms.owner = owner;
   realtime_driver first(true, 1, terms), second(true, 2, terms), unrelated;
@@ -171,8 +173,8 @@ TEST_CASE("connections of an owner share what exceeds the pace, and none has to 
   CHECK(refusal_of(second.send(append(mu_law(60)))) == "rate_limit_exceeded audio");
   CHECK(refusal_of(second.send(append(mu_law(10)))).empty());
   CHECK(refusal_of(unrelated.send(append(mu_law(60)))).empty());
-  CHECK_FALSE(owner->full(rt::budget_time(std::chrono::hours(1))));
-  CHECK(owner->full(rt::budget_time(std::chrono::hours(2))));
+  CHECK_FALSE(owner->full(openai::budget_time(std::chrono::hours(1))));
+  CHECK(owner->full(openai::budget_time(std::chrono::hours(2))));
 }
 
 TEST_CASE("in Live too, sound is judged before it is decoded, and may come so far ahead of time") {
@@ -240,7 +242,7 @@ TEST_CASE("what conversations hold is counted for their owner and for all, until
   const parley::base::byte_budget kept(most + most / 2, most);
   const auto connect = [&](const std::string& owner, std::uint64_t seed) {
     rt::machine_terms terms;
-    terms.owner = std::make_shared<rt::owner_budget>(kept, owner);
+    terms.owner = std::make_shared<openai::owner_budget>(kept, owner);
     auto server = std::make_unique<realtime_driver>(true, seed, terms);
     server->update(manual);
     return server;
@@ -314,7 +316,7 @@ TEST_CASE("responses may not be asked for without end, whether or not they are m
 }
 
 TEST_CASE("strict schemas are checked as fast as a connection and its owner may have it, and the same ones once") {
-  const auto owner = std::make_shared<rt::owner_budget>();
+  const auto owner = std::make_shared<openai::owner_budget>();
   rt::machine_terms terms;
   terms.owner = owner;
   realtime_driver first(true, 1, terms), second(true, 2, terms), unrelated;

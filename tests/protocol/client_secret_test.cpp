@@ -1,4 +1,4 @@
-#include "protocol/realtime/client_secret.hpp"
+#include "protocol/openai/realtime/client_secret.hpp"
 
 #include "tests/protocol/live_driver.hpp"
 #include "tests/protocol/realtime_driver.hpp"
@@ -6,7 +6,9 @@
 #include <catch2/catch.hpp>
 
 using namespace parley::protocol;
-using namespace parley::protocol::realtime;
+using namespace parley::protocol::openai;
+using namespace parley::protocol::openai::realtime;
+using namespace parley::protocol::speech;
 using wire_json = nlohmann::json;
 
 namespace {

@@ -18,8 +18,8 @@ protocol::duplex_call_done clock_call(const std::string& id) {
   return {{id, "get_time", R"({"zone": "UTC"})"}, 3, "x"};
 }
 
-protocol::realtime::machine_terms calling() {
-  protocol::realtime::machine_terms terms;
+protocol::openai::realtime::machine_terms calling() {
+  protocol::openai::realtime::machine_terms terms;
   terms.duplex_calls = true;
   return terms;
 }
@@ -45,8 +45,8 @@ void begin_calling(realtime_driver& server) {
   server.grant();
 }
 
-protocol::live::machine_terms delegating() {
-  protocol::live::machine_terms terms;
+protocol::openai::live::machine_terms delegating() {
+  protocol::openai::live::machine_terms terms;
   terms.delegates = true;
   return terms;
 }

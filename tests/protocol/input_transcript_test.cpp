@@ -6,7 +6,7 @@
 namespace parley::protocol {
 
 TEST_CASE("turns of a user are cut out of the sound, with a little before them") {
-  turn_listener listener;
+  speech::turn_listener listener;
   const auto sound = [](double seconds, float amplitude) {
     std::vector<float> samples(static_cast<std::size_t>(seconds * 16'000));
     for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = amplitude * std::sin(0.05f * static_cast<float>(i));

@@ -1,13 +1,15 @@
-#include "protocol/realtime/items.hpp"
+#include "protocol/openai/shared/items.hpp"
 
 #include "protocol/codec/event_writer.hpp"
-#include "protocol/realtime/chat_prompt.hpp"
+#include "protocol/openai/realtime/chat_prompt.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <string>
 
-using namespace parley::protocol::realtime;
+using namespace parley::protocol::openai;
+using namespace parley::protocol::openai::realtime;
+using namespace parley::protocol::speech;
 
 namespace {
 

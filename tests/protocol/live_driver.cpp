@@ -1,7 +1,7 @@
 #include "tests/protocol/live_driver.hpp"
 
 #include "protocol/codec/event_writer.hpp"
-#include "protocol/realtime/sound.hpp"
+#include "protocol/speech/sound.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -14,10 +14,12 @@ namespace {
 
 using events = std::vector<nlohmann::json>;
 using std::chrono::milliseconds;
-namespace rt = protocol::realtime;
+namespace openai = protocol::openai;
+namespace speech = protocol::speech;
+namespace rt = protocol::openai::realtime;
 
 protocol::pcm live_sound(double seconds) {
-  return std::make_shared<std::vector<float>>(static_cast<std::size_t>(seconds * rt::model_output_rate), 0.1f);
+  return std::make_shared<std::vector<float>>(static_cast<std::size_t>(seconds * speech::model_output_rate), 0.1f);
 }
 
 void append_events(events& to, events more) {
@@ -26,7 +28,7 @@ void append_events(events& to, events more) {
 
 } // namespace
 
-live_driver::live_driver(protocol::live::machine_terms terms, std::uint64_t seed)
+live_driver::live_driver(protocol::openai::live::machine_terms terms, std::uint64_t seed)
     : machine_({now_, 1'700'000'000}, terms,
                [random = std::make_shared<std::mt19937_64>(seed)] { return (*random)(); }) {
   carry_out(machine_.start(now_));
@@ -56,9 +58,9 @@ void live_driver::begin(nlohmann::json session) {
 
 events live_driver::hear(std::span<const float> samples) {
   events all;
-  rt::sound_encoder encoder(rt::sound_format{});
+  speech::sound_encoder encoder(speech::sound_format{});
   while (!samples.empty()) {
-    const auto piece = samples.first(std::min<std::size_t>(samples.size(), rt::model_output_rate / 10));
+    const auto piece = samples.first(std::min<std::size_t>(samples.size(), speech::model_output_rate / 10));
     samples = samples.subspan(piece.size());
     append_events(all, send({{"type", "session.input_audio.append"}, {"audio", encoder.feed(piece)}}));
     append_events(all, wait(milliseconds(100)));
@@ -165,11 +167,11 @@ std::string live_driver::prompt() {
   return found;
 }
 
-events live_driver::carry_out(rt::effects effects) {
+events live_driver::carry_out(openai::effects effects) {
   events out;
   for (const auto& effect : effects) {
     if (ended_) throw std::runtime_error("an effect after the end");
-    if (const auto* frame = std::get_if<rt::to_client>(&effect)) {
+    if (const auto* frame = std::get_if<openai::to_client>(&effect)) {
       validator_.check(frame->frame, now_ms());
       out.push_back(nlohmann::json::parse(frame->frame));
       seen_.push_back({now_ms(), out.back()});
@@ -188,13 +190,13 @@ events live_driver::carry_out(rt::effects effects) {
       if (!open_) throw std::runtime_error("no session to drop");
       unused_ += dropped->unused;
       open_.reset();
-    } else if (const auto* wanted = std::get_if<rt::transcribe>(&effect)) {
+    } else if (const auto* wanted = std::get_if<openai::transcribe>(&effect)) {
       unwritten_.push_back(wanted->what);
-    } else if (const auto* noted = std::get_if<rt::note>(&effect)) {
-      const std::string name(rt::note_words[static_cast<std::size_t>(noted->about)]);
+    } else if (const auto* noted = std::get_if<openai::note>(&effect)) {
+      const std::string name(openai::note_words[static_cast<std::size_t>(noted->about)]);
       notes_.push_back(noted->word.empty() ? name : name + " " + noted->word);
     } else {
-      ended_ = std::get<rt::end_client>(effect);
+      ended_ = std::get<openai::end_client>(effect);
     }
   }
   return out;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "protocol/conformance/live_validator.hpp"
-#include "protocol/live/machine.hpp"
+#include "protocol/openai/live/machine.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -23,7 +23,7 @@ public:
     nlohmann::json event;
   };
 
-  explicit live_driver(protocol::live::machine_terms terms = {}, std::uint64_t seed = 1);
+  explicit live_driver(protocol::openai::live::machine_terms terms = {}, std::uint64_t seed = 1);
 
   // Each returns what the server sent meanwhile.
   std::vector<nlohmann::json> send(const nlohmann::json& event);
@@ -69,15 +69,15 @@ public:
   /// The inner session's system prompt, from the frames that nobody has looked at.
   std::string prompt();
 
-  std::optional<protocol::realtime::end_client> ended() const { return ended_; }
+  std::optional<protocol::openai::end_client> ended() const { return ended_; }
   const std::vector<received>& seen() const { return seen_; }
   std::int64_t now_ms() const;
 
 private:
-  std::vector<nlohmann::json> carry_out(protocol::realtime::effects effects);
+  std::vector<nlohmann::json> carry_out(protocol::openai::effects effects);
   const std::chrono::steady_clock::time_point began_{std::chrono::hours(1)};
   std::chrono::steady_clock::time_point now_ = began_;
-  protocol::live::machine machine_;
+  protocol::openai::live::machine machine_;
   protocol::conformance::live_validator validator_;
   std::vector<received> seen_;
   std::optional<protocol::mode> open_;
@@ -87,7 +87,7 @@ private:
   std::vector<nlohmann::json> asked_;
   std::vector<protocol::transcript_request> unwritten_;
   std::vector<std::string> notes_;
-  std::optional<protocol::realtime::end_client> ended_;
+  std::optional<protocol::openai::end_client> ended_;
 };
 
 } // namespace parley::tests

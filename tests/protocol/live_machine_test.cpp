@@ -189,7 +189,7 @@ TEST_CASE("speech of 600 ms stops the model, and what was not sent is never sent
 }
 
 TEST_CASE("with a barge-in of 0 the model alone decides") {
-  parley::protocol::live::machine_terms terms;
+  parley::protocol::openai::live::machine_terms terms;
   terms.barge_in = milliseconds(0);
   live_driver server(terms);
   server.begin();

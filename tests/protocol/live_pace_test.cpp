@@ -1,5 +1,5 @@
 #include "base/utf8.hpp"
-#include "protocol/live/paced_speech.hpp"
+#include "protocol/speech/paced_speech.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 using parley::protocol::time_point;
-using parley::protocol::live::paced_speech;
-using parley::protocol::realtime::sound_coding;
-using parley::protocol::realtime::sound_format;
+using parley::protocol::speech::paced_speech;
+using parley::protocol::speech::sound_coding;
+using parley::protocol::speech::sound_format;
 using std::chrono::milliseconds;
 
 namespace {

@@ -1,8 +1,8 @@
 #include "protocol/codec/event_writer.hpp"
 #include "protocol/conformance/tables.hpp"
-#include "protocol/realtime/beta_adapter.hpp"
-#include "protocol/realtime/beta_events.hpp"
-#include "protocol/realtime/machine.hpp"
+#include "protocol/openai/beta/beta_adapter.hpp"
+#include "protocol/openai/beta/beta_events.hpp"
+#include "protocol/openai/realtime/machine.hpp"
 #include "tests/protocol/server_events.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
-namespace rt = parley::protocol::realtime;
+namespace openai = parley::protocol::openai;
+namespace speech = parley::protocol::speech;
+namespace rt = parley::protocol::openai::realtime;
 using nlohmann::json;
 
 namespace {
@@ -68,14 +70,14 @@ public:
   const std::vector<json>& asked() const { return asked_; }
 
 private:
-  std::vector<json> carry_out(const rt::effects& effects, bool beta) {
+  std::vector<json> carry_out(const openai::effects& effects, bool beta) {
     std::vector<json> out;
     for (const auto& effect : effects) {
       if (const auto* said = std::get_if<parley::protocol::guest::to_session>(&effect))
         asked_.push_back(json::parse(parley::protocol::written(said->event)));
       if (const auto* turn = std::get_if<parley::protocol::guest::turn_to_session>(&effect))
         asked_.push_back(json::parse(parley::protocol::written(turn->turn->make().value())));
-      const auto* frame = std::get_if<rt::to_client>(&effect);
+      const auto* frame = std::get_if<openai::to_client>(&effect);
       if (frame == nullptr) continue;
       out.push_back(json::parse(frame->frame));
       if (beta) check_beta(out.back());
@@ -84,7 +86,7 @@ private:
   }
 
   const std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
-  rt::beta_adapter server_;
+  openai::beta::beta_adapter server_;
   std::vector<json> first_;
   std::vector<json> asked_;
 };
@@ -151,9 +153,9 @@ TEST_CASE("the first session.update in the beta's form makes a client one of the
   CHECK(client.first()[0]["session"]["type"] == "realtime");
   CHECK(client.send({{"type", "session.update"}, {"session", manual}})[0]["session"].contains("modalities"));
 
-  CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":{"type":"realtime","voice":"a"}})"));
-  CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":{"instructions":"a"}})"));
-  CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":3})"));
+  CHECK_FALSE(openai::beta::is_beta_update(R"({"type":"session.update","session":{"type":"realtime","voice":"a"}})"));
+  CHECK_FALSE(openai::beta::is_beta_update(R"({"type":"session.update","session":{"instructions":"a"}})"));
+  CHECK_FALSE(openai::beta::is_beta_update(R"({"type":"session.update","session":3})"));
 }
 
 TEST_CASE("the first event tells clients of the Realtime API from Parley's own") {
@@ -169,7 +171,7 @@ TEST_CASE("the first event tells clients of the Realtime API from Parley's own")
     CAPTURE(frame);
     CHECK_FALSE(rt::is_first_update(frame));
   }
-  CHECK_FALSE(rt::is_beta_update("["));
+  CHECK_FALSE(openai::beta::is_beta_update("["));
 }
 
 TEST_CASE("an update of many tools is understood as well as one of few") {
@@ -181,7 +183,7 @@ TEST_CASE("an update of many tools is understood as well as one of few") {
   }
   double temperature = 0.8;
   const json frame{{"type", "session.update"}, {"session", {{"voice", "alloy"}, {"tools", tools}}}};
-  const auto session = json::parse(rt::from_beta(frame.dump(), temperature))["session"];
+  const auto session = json::parse(openai::beta::from_beta(frame.dump(), temperature))["session"];
   CHECK(session["audio"]["output"]["voice"] == "alloy");
   CHECK(session["tools"] == tools);
 }
@@ -190,7 +192,7 @@ TEST_CASE("an event with a wider object than any real one goes to the beta as it
   json wide;
   for (int i = 0; i < 1000; ++i) wide["k" + std::to_string(i)] = 0;
   const auto frame = json{{"type", "session.updated"}, {"session", {{"tools", {{{"parameters", wide}}}}}}}.dump();
-  CHECK(rt::to_beta(frame, 0.8) == frame);
+  CHECK(openai::beta::to_beta(frame, 0.8) == frame);
 }
 
 TEST_CASE("an update of more values than any real one passes as it is") {
@@ -198,7 +200,7 @@ TEST_CASE("an update of more values than any real one passes as it is") {
   for (int i = 0; i < 5000; ++i) many += ",\"k" + std::to_string(i) + "\":0";
   const auto frame = R"({"type":"session.update","session":{"voice":"alloy")" + many + "}}";
   double temperature = 0.8;
-  CHECK(rt::from_beta(frame, temperature) == frame);
+  CHECK(openai::beta::from_beta(frame, temperature) == frame);
 }
 
 TEST_CASE("what is no event of the beta passes as it is") {
@@ -206,19 +208,19 @@ TEST_CASE("what is no event of the beta passes as it is") {
   for (const std::string frame :
        {R"({"type":"session.update","session":{"voice":"\ud800"}})", R"({"type":"session.update"})",
         R"({"type":"input_audio_buffer.append","audio":"AAAA"})", "{", R"({"type":7})"})
-    CHECK(rt::from_beta(frame, temperature) == frame);
+    CHECK(openai::beta::from_beta(frame, temperature) == frame);
 }
 
 TEST_CASE("of a client's event only what differs is rewritten") {
   double temperature = 0;
   const std::string items = R"([ {"type":"message", "role":"user","content":[]} ])";
   const auto frame = R"({"type":"response.create","response":{"modalities":["text"],"input":)" + items + "}}";
-  CHECK(rt::from_beta(frame, temperature) ==
+  CHECK(openai::beta::from_beta(frame, temperature) ==
         R"({"type":"response.create","response":{"input":)" + items + R"(,"output_modalities":["text"]}})");
   for (const auto* type : {"session.update", "response.create"}) {
     const json large = {{"type", type},
                         {type[0] == 's' ? "session" : "response", {{"instructions", std::string(1u << 20, 'x')}}}};
-    CHECK(rt::from_beta(large.dump(), temperature) == large.dump());
+    CHECK(openai::beta::from_beta(large.dump(), temperature) == large.dump());
   }
 }
 

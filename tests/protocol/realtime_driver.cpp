@@ -1,7 +1,7 @@
 #include "tests/protocol/realtime_driver.hpp"
 
 #include "protocol/codec/event_writer.hpp"
-#include "protocol/realtime/sound.hpp"
+#include "protocol/speech/sound.hpp"
 #include "tests/protocol/server_events.hpp"
 
 #include <algorithm>
@@ -16,7 +16,9 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::milliseconds;
-namespace rt = protocol::realtime;
+namespace openai = protocol::openai;
+namespace speech = protocol::speech;
+namespace rt = protocol::openai::realtime;
 
 rt::origin origin_at(std::chrono::steady_clock::time_point now, bool served) {
   return {"parley", served, now, 1'700'000'000};
@@ -32,7 +34,7 @@ protocol::usage some_usage() {
 }
 
 protocol::pcm sound(double seconds) {
-  return std::make_shared<std::vector<float>>(static_cast<std::size_t>(seconds * rt::model_output_rate), 0.1f);
+  return std::make_shared<std::vector<float>>(static_cast<std::size_t>(seconds * speech::model_output_rate), 0.1f);
 }
 
 } // namespace
@@ -59,9 +61,9 @@ std::vector<json> realtime_driver::update(json session) {
 std::vector<json> realtime_driver::hear(std::span<const float> samples) {
   std::vector<json> all;
   const auto add = [&](std::vector<json> more) { all.insert(all.end(), more.begin(), more.end()); };
-  rt::sound_encoder encoder(rt::sound_format{});
+  speech::sound_encoder encoder(speech::sound_format{});
   while (!samples.empty()) {
-    const auto piece = samples.first(std::min<std::size_t>(samples.size(), rt::model_output_rate / 10));
+    const auto piece = samples.first(std::min<std::size_t>(samples.size(), speech::model_output_rate / 10));
     samples = samples.subspan(piece.size());
     add(send({{"type", "input_audio_buffer.append"}, {"audio", encoder.feed(piece)}}));
     add(wait(milliseconds(100)));
@@ -165,11 +167,11 @@ std::vector<json> realtime_driver::asked() {
   return std::exchange(asked_, {});
 }
 
-std::vector<json> realtime_driver::carry_out(rt::effects effects) {
+std::vector<json> realtime_driver::carry_out(openai::effects effects) {
   std::vector<json> events;
   for (const auto& effect : effects) {
     if (ended_) throw std::runtime_error("an effect after the end");
-    if (const auto* frame = std::get_if<rt::to_client>(&effect)) {
+    if (const auto* frame = std::get_if<openai::to_client>(&effect)) {
       seen_.check(frame->frame, 0);
       events.push_back(json::parse(frame->frame));
       events_.push_back(events.back());
@@ -188,13 +190,13 @@ std::vector<json> realtime_driver::carry_out(rt::effects effects) {
       if (!open_) throw std::runtime_error("no session to drop");
       unused_ += dropped->unused;
       open_.reset();
-    } else if (const auto* wanted = std::get_if<rt::transcribe>(&effect)) {
+    } else if (const auto* wanted = std::get_if<openai::transcribe>(&effect)) {
       unwritten_.push_back(wanted->what);
-    } else if (const auto* noted = std::get_if<rt::note>(&effect)) {
-      const std::string name(rt::note_words[static_cast<std::size_t>(noted->about)]);
+    } else if (const auto* noted = std::get_if<openai::note>(&effect)) {
+      const std::string name(openai::note_words[static_cast<std::size_t>(noted->about)]);
       notes_.push_back(noted->word.empty() ? name : name + " " + noted->word);
     } else {
-      ended_ = std::get<rt::end_client>(effect);
+      ended_ = std::get<openai::end_client>(effect);
     }
   }
   return events;
@@ -213,13 +215,13 @@ json last(const std::vector<json>& events, const std::string& type) {
 }
 
 std::vector<float> tone(double seconds, float amplitude) {
-  std::vector<float> out(static_cast<std::size_t>(seconds * rt::model_output_rate));
+  std::vector<float> out(static_cast<std::size_t>(seconds * speech::model_output_rate));
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = amplitude * std::sin(0.05f * static_cast<float>(i));
   return out;
 }
 
 std::vector<float> quiet(double seconds) {
-  return std::vector<float>(static_cast<std::size_t>(seconds * rt::model_output_rate));
+  return std::vector<float>(static_cast<std::size_t>(seconds * speech::model_output_rate));
 }
 
 } // namespace parley::tests

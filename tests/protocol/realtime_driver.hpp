@@ -1,7 +1,7 @@
 #pragma once
 
 #include "protocol/conformance/realtime_validator.hpp"
-#include "protocol/realtime/machine.hpp"
+#include "protocol/openai/realtime/machine.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,7 @@ namespace parley::tests {
 /// the inner session got.
 class realtime_driver {
 public:
-  explicit realtime_driver(bool served = true, std::uint64_t seed = 1, protocol::realtime::machine_terms terms = {});
+  explicit realtime_driver(bool served = true, std::uint64_t seed = 1, protocol::openai::realtime::machine_terms terms = {});
 
   /// The client sends an event; returns what the server sent at once.
   std::vector<nlohmann::json> send(const nlohmann::json& event);
@@ -58,16 +58,16 @@ public:
 
   /// Frames that it got and nobody has looked at, as JSON.
   std::vector<nlohmann::json> asked();
-  std::optional<protocol::realtime::end_client> ended() const { return ended_; }
+  std::optional<protocol::openai::end_client> ended() const { return ended_; }
   const std::vector<nlohmann::json>& events() const { return events_; } ///< all that the server sent
   const protocol::conformance::realtime_validator& seen() const { return seen_; }
-  const protocol::realtime::machine& machine() const { return machine_; }
+  const protocol::openai::realtime::machine& machine() const { return machine_; }
 
 private:
-  std::vector<nlohmann::json> carry_out(protocol::realtime::effects effects);
+  std::vector<nlohmann::json> carry_out(protocol::openai::effects effects);
 
   std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
-  protocol::realtime::machine machine_;
+  protocol::openai::realtime::machine machine_;
   protocol::conformance::realtime_validator seen_;
   std::vector<nlohmann::json> events_;
   std::optional<protocol::mode> open_;
@@ -77,7 +77,7 @@ private:
   std::vector<nlohmann::json> asked_;
   std::vector<protocol::transcript_request> unwritten_;
   std::vector<std::string> notes_;
-  std::optional<protocol::realtime::end_client> ended_;
+  std::optional<protocol::openai::end_client> ended_;
   std::vector<nlohmann::json> first_;
 };
 

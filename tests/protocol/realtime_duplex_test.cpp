@@ -104,7 +104,7 @@ TEST_CASE("a burst of sound is passed on at the pace of the answers, and nothing
   begin(server);
   std::size_t got = appended(server.asked()).samples;
   for (int i = 0; i < 10; ++i) {
-    parley::protocol::realtime::sound_encoder encoder({});
+    parley::protocol::speech::sound_encoder encoder({});
     server.send({{"type", "input_audio_buffer.append"}, {"audio", encoder.feed(tone(1))}});
   }
   got += appended(server.asked()).samples;

@@ -1,6 +1,6 @@
 #include "protocol/media/base64.hpp"
-#include "protocol/realtime/sound.hpp"
-#include "protocol/realtime/voice_activity.hpp"
+#include "protocol/speech/sound.hpp"
+#include "protocol/speech/voice_activity.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,9 @@
 #include <vector>
 
 using namespace parley::protocol;
-using namespace parley::protocol::realtime;
+using namespace parley::protocol::openai;
+using namespace parley::protocol::openai::realtime;
+using namespace parley::protocol::speech;
 
 namespace {
 

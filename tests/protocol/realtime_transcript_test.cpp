@@ -15,8 +15,8 @@ wire_json with_transcripts(const wire_json& wish) {
   return {{"audio", {{"input", {{"transcription", wish}, {"turn_detection", {{"type", "server_vad"}}}}}}}};
 }
 
-realtime::machine_terms writing() {
-  realtime::machine_terms terms;
+openai::realtime::machine_terms writing() {
+  openai::realtime::machine_terms terms;
   terms.transcribes = true;
   return terms;
 }
@@ -134,7 +134,7 @@ TEST_CASE("the statistics hear of turns, interruptions, lanes and errors") {
 }
 
 TEST_CASE("server_vad may be answered in full duplex") {
-  realtime::machine_terms terms;
+  openai::realtime::machine_terms terms;
   terms.server_vad_is_duplex = true;
   realtime_driver server(true, 1, terms);
   server.update({{"audio", {{"input", {{"turn_detection", {{"type", "server_vad"}}}}}}}});
@@ -143,11 +143,11 @@ TEST_CASE("server_vad may be answered in full duplex") {
 }
 
 TEST_CASE("a voice with a name of its own goes to sessions and chat turns") {
-  realtime::machine_terms terms;
+  openai::realtime::machine_terms terms;
   const auto voice = std::make_shared<const std::vector<float>>(8000, 0.25f);
   std::string written;
   append_samples(*voice, written);
-  terms.voices = std::make_shared<realtime::voice_map>(realtime::voice_map{{"marin", voice}});
+  terms.voices = std::make_shared<speech::voice_map>(speech::voice_map{{"marin", voice}});
   realtime_driver server(true, 1, terms);
   server.update({{"audio", {{"output", {{"voice", "marin"}}}}}});
   server.hear(tone(0.5));

@@ -1,6 +1,6 @@
 #include "protocol/media/wav.hpp"
-#include "protocol/realtime/silero/network.hpp"
-#include "protocol/realtime/silero_detector.hpp"
+#include "protocol/speech/silero/network.hpp"
+#include "protocol/speech/silero_detector.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
-using namespace parley::protocol::realtime;
+using namespace parley::protocol::openai;
+using namespace parley::protocol::openai::realtime;
+using namespace parley::protocol::speech;
 
 namespace {
 
