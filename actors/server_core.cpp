@@ -16,8 +16,8 @@
 #include "base/answered.hpp"
 #include "base/assert.hpp"
 #include "config/load.hpp"
-#include "protocol/openai/live/machine.hpp"
 #include "protocol/openai/beta/beta_adapter.hpp"
+#include "protocol/openai/live/machine.hpp"
 #include "protocol/openai/realtime/machine.hpp"
 
 #include <algorithm>
@@ -248,8 +248,8 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
     terms.backlog_units = limits_.failover_units;
     terms.context_tokens = limits_.context_tokens;
     return std::make_unique<protocol::openai::live::machine>(
-        protocol::openai::live::origin{info.accepted, unix_ms() / 1000, info.realtime->session.value_or("")}, std::move(terms),
-        secure_random);
+        protocol::openai::live::origin{info.accepted, unix_ms() / 1000, info.realtime->session.value_or("")},
+        std::move(terms), secure_random);
   }
   protocol::openai::realtime::machine_terms terms;
   terms.longest = limits_.audio;
@@ -264,7 +264,7 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
   terms.may_start = std::move(may_start);
   terms.backlog_units = limits_.failover_units;
   protocol::openai::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
-                                  info.realtime->session.value_or("")};
+                                          info.realtime->session.value_or("")};
   auto machine = std::make_unique<protocol::openai::realtime::machine>(std::move(from), terms, secure_random);
   const bool beta = info.realtime->spoken == openai_dialect::realtime_beta;
   return std::make_unique<protocol::openai::beta::beta_adapter>(std::move(machine), beta);

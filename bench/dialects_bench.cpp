@@ -1,5 +1,5 @@
-#include "protocol/openai/live/machine.hpp"
 #include "protocol/media/base64.hpp"
+#include "protocol/openai/live/machine.hpp"
 #include "protocol/openai/realtime/machine.hpp"
 #include "protocol/speech/sound.hpp"
 

@@ -14,8 +14,6 @@
 // in µs and a digit for each 20 ms. bench/voice_activity.py makes the files and judges the answers.
 //   voice_activity loudness|silero THRESHOLD FILE…
 int main(int argc, char** argv) {
-  using namespace parley::protocol::openai;
-  using namespace parley::protocol::openai::realtime;
   using namespace parley::protocol::speech;
   if (argc < 4) return 2;
   const auto how = std::string(argv[1]) == "silero" ? voice_detection::silero : voice_detection::loudness;

@@ -74,6 +74,10 @@ public:
   /// One pass: each stage makes at most one batched call for the sessions that are ready for it (at most one decode
   /// step). Returns false when there is nothing left to do. Throws when its device is lost: then it is of no use any more.
   virtual bool advance() = 0;
+
+  /// Called instead of `advance` when there has been nothing to do for a while. Takes about as long as a second of a few
+  /// sessions. Returns true to be called again at once, if there is still nothing to do.
+  virtual bool idle() { return false; }
 };
 
 /// Loads the checkpoint named in the settings. Throws std::runtime_error when it can't be loaded or the settings can't

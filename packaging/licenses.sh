@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$1 folder=$2
 mkdir -p "$folder"
 cp "$root/LICENSE" "$folder/LICENSE"
-cp "$root/protocol/realtime/silero/LICENSE" "$folder/silero-vad.txt"
+cp "$root/protocol/speech/silero/LICENSE" "$folder/silero-vad.txt"
 headers=(libboost1.81-dev libcli11-dev libexpected-dev nlohmann-json3-dev)
 packages=("${headers[@]}")
 while read -r library; do

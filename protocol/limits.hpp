@@ -43,9 +43,9 @@ struct session_limits {
   milliseconds drain = std::chrono::seconds(30);
   milliseconds resume = std::chrono::seconds(30); ///< how long a session outlives its connection, if requested; 0 =
                                                   ///< never
-  std::size_t backlog_units = 2;                      ///< waiting units besides the running step
-  std::size_t failover_units = 60;                    ///< the same while the session has no worker
-  std::size_t min_legacy_samples = 4000;              ///< for input_audio_buffer.append (docs/protocol.md 3.4)
+  std::size_t backlog_units = 2;                  ///< waiting units besides the running step
+  std::size_t failover_units = 60;                ///< the same while the session has no worker
+  std::size_t min_legacy_samples = 4000;          ///< for input_audio_buffer.append (docs/protocol.md 3.4)
   int context_tokens = 8192;
   conversation::unit_cost unit; ///< as reported by the engine
   window_mode window = window_mode::off;
@@ -55,7 +55,7 @@ struct session_limits {
   /// False in a session that began in a build without functions in audio and video (docs/protocol.md 17), wishes (3.1) and
   /// `config.generation`: it goes on as it began, and the rest is not used.
   bool knows_functions = true;
-  std::size_t delegations = 4; ///< calls under way in audio and video; 0 = no functions there
+  std::size_t delegations = 4;                        ///< calls under way in audio and video; 0 = no functions there
   milliseconds delegation = std::chrono::seconds(30); ///< until the client has answered one
   bool transcribes = true;                            ///< whether `config.transcribe_input` is honoured
 };

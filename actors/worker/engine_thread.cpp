@@ -6,8 +6,10 @@
 
 namespace parley::actors {
 
-engine_thread::engine_thread(engine_factory make, listener tell, std::size_t max_commands)
-    : make_(std::move(make)), tell_(std::move(tell)), max_commands_(max_commands), thread_([this] { run(); }) {}
+engine_thread::engine_thread(engine_factory make, listener tell, std::size_t max_commands,
+                             std::chrono::milliseconds idle_after)
+    : make_(std::move(make)), tell_(std::move(tell)), max_commands_(max_commands), idle_after_(idle_after),
+      thread_([this] { run(); }) {}
 
 engine_thread::~engine_thread() {
   stop();
@@ -50,14 +52,22 @@ void engine_thread::run() {
 
 void engine_thread::serve(inference::engine& engine) {
   std::vector<conversation::command> taken;
-  bool busy = false;
+  bool busy = false;  // there is work
+  bool eager = false; // or something to do while there is none
   std::chrono::duration<double> worked{};
   while (true) {
     if (tell_.load) tell_.load(engine.capacity(), worked.count());
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || busy || !commands_.empty(); });
+      const auto patience = eager ? std::chrono::milliseconds(0) : idle_after_;
+      const bool woken = wake_.wait_for(lock, patience, [&] { return stopping_ || busy || !commands_.empty(); });
       if (stopping_) return;
+      if (!woken) {
+        lock.unlock();
+        eager = engine.idle();
+        continue;
+      }
+      eager = false;
       taken.swap(commands_);
     }
     const auto begin = std::chrono::steady_clock::now();

@@ -2,6 +2,7 @@
 
 #include "inference/engine.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -31,7 +32,9 @@ public:
   };
 
   /// At most `max_commands` commands may wait for the next pass; `post` refuses more.
-  engine_thread(engine_factory make, listener tell, std::size_t max_commands);
+  /// `idle_after`: without work for so long, the engine is told, and again after as long.
+  engine_thread(engine_factory make, listener tell, std::size_t max_commands,
+                std::chrono::milliseconds idle_after = std::chrono::minutes(1));
 
   /// Stops and joins; waits for the pass (or the loading) in progress.
   ~engine_thread();
@@ -53,6 +56,7 @@ private:
   engine_factory make_;
   listener tell_;
   const std::size_t max_commands_;
+  const std::chrono::milliseconds idle_after_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<conversation::command> commands_;

@@ -72,12 +72,17 @@ std::size_t bytes_of_rows(const speech::voice& voice, std::int64_t rows) {
          static_cast<std::size_t>(voice.prompt_rows());
 }
 
+} // namespace
+
 double time_second(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
                    int count) {
   return time_units(model, count) + (speaker ? time_speech(*speaker, voice, count) : 0);
 }
 
-} // namespace
+step_cost cost_from(double one, double four) {
+  const auto each = std::max((four - one) / 3, 0.0);
+  return {std::max(one - each, 0.0), each};
+}
 
 void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice, int most) {
   time_second(model, speaker, voice, 1);
@@ -118,9 +123,8 @@ step_cost measure_step(const thinker& model, const talker* speaker, const std::s
   auto best = [&](int count) {
     return std::min(time(count), time(count));
   }; // taking the best run ignores the load of other programs
-  auto one = best(1), four = best(4);
-  auto each = std::max((four - one) / 3, 0.0);
-  return {std::max(one - each, 0.0), each};
+  const auto one = best(1);
+  return cost_from(one, best(4));
 }
 
 namespace {

@@ -19,6 +19,13 @@ struct step_cost {
 /// seconds.
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice);
 
+/// Seconds that these stages take once, for `count` artificial sessions.
+double time_second(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
+                   int count);
+
+/// From the seconds that one session and four take. Pure.
+step_cost cost_from(double one, double four);
+
 /// Runs the same stages once, measuring nothing. On a device also for as many sessions as it may have, so that no kernel
 /// is loaded and no convolution planned while somebody waits.
 void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice, int most);

@@ -28,9 +28,11 @@ struct engine_options {
   std::shared_ptr<const speech::voice> default_voice; ///< null: sessions without a voice get text only
   std::size_t kept_voices = 16;
   std::size_t kept_prompts = inference::kept_prompts;
-  int most_sessions = 0;                      ///< slots that memory allows; 0 = info.slots
-  std::optional<slot_estimate> slots_by_pace; ///< none: the number of slots is fixed at info.slots
-  std::function<bool()> device_works;         ///< asked after an exception (session_table); empty = it always does
+  int most_sessions = 0;                           ///< slots that memory allows; 0 = info.slots
+  std::optional<slot_estimate> slots_by_pace;      ///< none: the number of slots is fixed at info.slots
+  std::function<double(int sessions)> time_second; ///< to measure again while idle; none = it is not
+  std::function<void(int before, int now, const step_cost& cost)> slots_measured; ///< for the log
+  std::function<bool()> device_works; ///< asked after an exception (session_table); empty = it always does
   int picture_threads = 2;
   std::shared_ptr<draw_observer> draws; ///< receives every draw; may be null
 };

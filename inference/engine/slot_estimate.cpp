@@ -44,4 +44,14 @@ void slot_estimate::add(const pace_sample& sample) {
   }
 }
 
+bool slot_estimate::measured(const step_cost& cost) {
+  const auto wanted = slots_in_time(cost, most_);
+  if (wanted <= slots_) return false;
+  cost_ = cost;
+  pace_ = 1;
+  slots_ = wanted;
+  samples_above_ = samples_below_ = late_samples_ = 0;
+  return true;
+}
+
 } // namespace parley::inference

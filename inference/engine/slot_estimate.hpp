@@ -26,6 +26,10 @@ public:
 
   void add(const pace_sample& sample);
 
+  /// The cost was measured again, on an idle device. If more sessions can be had for it, they are offered: what was
+  /// measured before was the load of other programs, too. Returns whether the number has changed.
+  bool measured(const step_cost& cost);
+
   int slots() const { return slots_; }
 
   /// The present cost of a unit relative to its cost at start.

@@ -83,6 +83,18 @@ std::vector<std::pair<std::string, std::int64_t>> read_vocabulary(const std::fil
   return result;
 }
 
+/// The same as a list of the tokens in the order of their ids.
+std::vector<std::pair<std::string, std::int64_t>> read_listed(const std::filesystem::path& file, const json& tokens) {
+  std::vector<std::pair<std::string, std::int64_t>> result;
+  result.reserve(tokens.size());
+  for (const auto& token : tokens) {
+    const auto id = static_cast<std::int64_t>(result.size());
+    if (!token.is_string()) refuse(file, "token " + std::to_string(id) + " is not a string");
+    result.emplace_back(token.get<std::string>(), id);
+  }
+  return result;
+}
+
 std::pair<std::string, std::string> cut_pair(const std::filesystem::path& file, const std::string& text) {
   const auto gap = text.find(' ');
   if (gap == std::string::npos) refuse(file, "no pair in the merge \"" + text + "\"");
@@ -140,7 +152,9 @@ tokenizer_files read_tokenizer_json(const std::filesystem::path& file) {
 tokenizer_files read_vocabulary_and_merges(const std::filesystem::path& directory) {
   tokenizer_files result;
   result.vocabulary_file = directory / "vocab.json";
-  result.vocabulary = read_vocabulary(result.vocabulary_file, read_json(result.vocabulary_file));
+  const auto vocabulary = read_json(result.vocabulary_file);
+  result.vocabulary = vocabulary.is_array() ? read_listed(result.vocabulary_file, vocabulary)
+                                            : read_vocabulary(result.vocabulary_file, vocabulary);
   const auto path = directory / "merges.txt";
   std::istringstream file(read_whole_file(path, largest_text));
   std::string line;

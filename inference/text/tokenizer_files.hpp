@@ -28,7 +28,7 @@ struct tokenizer_files {
 /// implemented ones: NFC, Qwen2's pattern, byte-level BPE.
 tokenizer_files read_tokenizer_json(const std::filesystem::path& file);
 
-/// Reads `vocab.json` and `merges.txt`. Throws std::runtime_error naming the file.
+/// Reads `vocab.json`, an object with ids as published or a list of the tokens in the order of their ids, and `merges.txt`. Throws std::runtime_error naming the file.
 tokenizer_files read_vocabulary_and_merges(const std::filesystem::path& directory);
 
 /// The regular expression of the implemented pre-tokenizer, as tokenizer.json writes it.

@@ -36,7 +36,7 @@ torch=$(sed -n 's/^TORCH_ROOT:[A-Z]*=//p' "$build/CMakeCache.txt")
 {
   echo "Parley is licensed under the Apache License, version 2.0: see /usr/share/common-licenses/Apache-2.0."
   printf '\nThe voice detector of protocol/speech/silero\n\n'
-  cat "$root/protocol/realtime/silero/LICENSE"
+  cat "$root/protocol/speech/silero/LICENSE"
   printf '\nLibTorch, in /usr/lib/parley, as the Python package torch brings it\n\n'
   find "$torch/.." -maxdepth 3 -path '*/torch-*.dist-info/*' -name LICENSE -exec cat {} + | grep . || { echo "deb: torch has no licence" >&2; exit 1; }
 } >"$about/copyright"

@@ -116,8 +116,9 @@ void session_machine::read_init(const occurrence& what) {
           [&](init_event&& event) { return checked(std::move(event), mode_); });
     const auto& frame = what.its_frame();
     if (frame.type != client_event_type::session_init) return decode_session_update(frame, mode_);
-    return within_steps(schema_steps_, now,
-                        [&](std::int64_t* work) { return decode_session_init(frame, url_mode_, work, limits_.knows_functions); });
+    return within_steps(schema_steps_, now, [&](std::int64_t* work) {
+      return decode_session_init(frame, url_mode_, work, limits_.knows_functions);
+    });
   };
   auto init = read();
   if (!init) return reject(std::move(init.error()), now);

@@ -15,8 +15,8 @@
 #include "protocol/session/session_clocks.hpp"
 #include "protocol/session/session_effects.hpp"
 #include "protocol/session/session_table.hpp"
-#include "protocol/time_point.hpp"
 #include "protocol/speech/turn_listener.hpp"
+#include "protocol/time_point.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -2,7 +2,6 @@
 
 #include "base/file_kind.hpp"
 #include "base/g711.hpp"
-#include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 
 #include <algorithm>
@@ -13,13 +12,6 @@
 
 namespace parley::protocol::speech {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, sound_coding>, 3> names{{
-    {"audio/pcm", sound_coding::pcm16},
-    {"audio/pcmu", sound_coding::mu_law},
-    {"audio/pcma", sound_coding::a_law},
-}};
-constexpr int law_rate = 8'000;
 
 // ITU-T G.711, on the 16-bit scale.
 constexpr int mu_bias = base::mu_law_bias;
@@ -110,39 +102,19 @@ void to_16_bits(std::span<const float> samples, std::int16_t* out) {
 
 } // namespace
 
-std::optional<sound_format> sound_format_of(std::string_view name, std::optional<std::int64_t> rate) {
-  for (const auto& [known, coding] : names) {
-    if (known != name) continue;
-    const int usual = coding == sound_coding::pcm16 ? model_output_rate : law_rate;
-    const bool ours = !rate || *rate == usual || (coding == sound_coding::pcm16 && *rate == model_input_rate);
-    if (!ours) return std::nullopt;
-    return sound_format{coding, rate ? static_cast<int>(*rate) : usual};
-  }
-  return std::nullopt;
-}
-
-std::string encode_format(const sound_format& format) {
-  std::string out;
-  json::object_writer write(out);
-  write.text("type", names[static_cast<std::size_t>(format.coding)].first);
-  if (format.coding == sound_coding::pcm16) write.integer("rate", format.rate);
-  write.close();
-  return out;
-}
-
 sound_decoder::sound_decoder(sound_format format) : format_(format) {
   if (format.rate != model_output_rate) to_model_.emplace<resampler>(format.rate, model_input_rate);
 }
 
-result<std::size_t> sound_decoder::feed(std::string_view base64_text, std::vector<float>& out, std::string_view param) {
-  if (const auto lines = base64::joined(base64_text)) return feed(*lines, out, param);
+tl::expected<std::size_t, std::string> sound_decoder::feed(std::string_view base64_text, std::vector<float>& out) {
+  if (const auto lines = base64::joined(base64_text)) return feed(*lines, out);
   const auto bytes = base64::decode(base64_text);
-  if (!bytes) return invalid_value(param, base64::fault(base64_text) + ".");
+  if (!bytes) return tl::unexpected(base64::fault(base64_text) + ".");
   if (const auto kind = kind_of(*bytes, format_.coding); kind != base::file_kind::unknown)
-    return invalid_value(param, std::string(base::name_of(kind)) + ", where the samples alone are expected.");
+    return tl::unexpected(std::string(base::name_of(kind)) + ", where the samples alone are expected.");
   if (bytes->size() % bytes_per_sample(format_) != 0)
-    return invalid_value(param, "PCM16 sound has an even number of bytes, and this has " +
-                                    std::to_string(bytes->size()) + ".");
+    return tl::unexpected("PCM16 sound has an even number of bytes, and this has " + std::to_string(bytes->size()) +
+                          ".");
   // In pieces: at every rate the samples of all would take up more than the bytes, and two of these more again.
   const std::size_t piece_bytes = bytes_per_sample(format_) * piece_samples;
   out.reserve(out.size() +

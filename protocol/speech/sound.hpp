@@ -2,23 +2,22 @@
 
 #include "protocol/media/resampler.hpp"
 #include "protocol/media/two_thirds.hpp"
-#include "protocol/openai/shared/fault.hpp"
+
+#include <tl/expected.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-// Sound of OpenAI's Realtime API: mono, base64, as PCM16 (little-endian) or G.711.
+// Sound as clients of several APIs send and get it: mono, base64, as PCM16 (little-endian) or G.711.
 namespace parley::protocol::speech {
 
 enum class sound_coding : std::uint8_t { pcm16, mu_law, a_law };
 
-/// `audio.input.format` and `audio.output.format`.
 struct sound_format {
   sound_coding coding = sound_coding::pcm16;
   int rate = 24'000; ///< Hz; 8000 for both laws
@@ -29,13 +28,6 @@ struct sound_format {
 inline constexpr int model_input_rate = 16'000; ///< Hz
 inline constexpr std::size_t samples_per_ms = model_input_rate / 1000;
 inline constexpr int model_output_rate = 24'000; ///< Hz
-
-/// The format of that name (`audio/pcm`, `audio/pcmu`, `audio/pcma`) and rate (absent = the usual one); nothing if it is
-/// none of ours.
-std::optional<sound_format> sound_format_of(std::string_view name, std::optional<std::int64_t> rate);
-
-/// The JSON object that names the format.
-std::string encode_format(const sound_format& format);
 
 constexpr std::size_t bytes_per_sample(const sound_format& format) {
   return format.coding == sound_coding::pcm16 ? 2 : 1;
@@ -56,8 +48,8 @@ public:
 
   const sound_format& format() const { return format_; }
 
-  /// Returns the number of samples that came in. `param` names the field in faults, which leave the stream unchanged.
-  result<std::size_t> feed(std::string_view base64_text, std::vector<float>& out, std::string_view param = "audio");
+  /// Returns the number of samples that came in, or in words what is wrong with them: then the stream is unchanged.
+  tl::expected<std::size_t, std::string> feed(std::string_view base64_text, std::vector<float>& out);
 
 private:
   sound_format format_;

@@ -218,7 +218,8 @@ TEST_CASE("records with numbers, ids or words that make no sense are refused") {
   CHECK(refused(logged::user_turn{{1, static_cast<protocol::transcript_result>(4), "yes", 1}}));
   CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "\xff", 1}}));
   CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "yes", std::nan("")}}));
-  CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "", 1, std::vector<conversation::tool_call>(5)}}));
+  CHECK(refused(
+      logged::user_turn{{1, protocol::transcript_result::completed, "", 1, std::vector<conversation::tool_call>(5)}}));
   conversation::chat_delta delta{1, 2, "Hello", nullptr};
   CHECK_FALSE(refused(logged::engine_word{delta}));
   delta.calls = {{std::size_t{1} << 40, "f", "{}"}};

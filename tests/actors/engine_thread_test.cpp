@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <future>
 
 using namespace parley;
@@ -19,7 +20,8 @@ struct watched {
   std::promise<void> answered; ///< the first `closed`
   std::unique_ptr<engine_thread> thread;
 
-  explicit watched(stub_script& script, std::size_t max_commands = 100) {
+  explicit watched(stub_script& script, std::size_t max_commands = 100,
+                   std::chrono::milliseconds idle_after = std::chrono::minutes(1)) {
     thread = std::make_unique<engine_thread>(
         [&script](inference::engine::sink tell) { return script.make(std::move(tell)); },
         engine_thread::listener{
@@ -29,7 +31,7 @@ struct watched {
             },
             [this](std::string reason) { down.set_value(std::move(reason)); },
         },
-        max_commands);
+        max_commands, idle_after);
   }
 };
 
@@ -49,6 +51,17 @@ TEST_CASE("the engine is loaded, takes commands and ends without a word when it 
     return never;
   }();
   CHECK_THROWS_AS(down.get(), std::future_error);
+}
+
+TEST_CASE("an engine without work is told so, as often as it likes at once, and then after a while again") {
+  stub_script script;
+  const auto begin = std::chrono::steady_clock::now();
+  watched w(script, 100, std::chrono::milliseconds(200));
+  CHECK(script.eventually([](const auto& s) { return s.idles() >= 3; }));
+  CHECK(script.eventually([](const auto& s) { return s.idles() >= 6; }));
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(400));
+  CHECK(w.thread->post(conversation::open_chat{1, {}}));
+  CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 1; }));
 }
 
 TEST_CASE("an engine that cannot be loaded is reported once, with its reason") {

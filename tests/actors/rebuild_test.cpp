@@ -318,7 +318,8 @@ private:
         work_.push_back(turn->turn);
         kept_.enter(*turn);
       }
-      if (const auto* turn = std::get_if<protocol::transcribe_turn>(&effect)) turns_.emplace_back(turn->what.number, turn->what.offer != nullptr);
+      if (const auto* turn = std::get_if<protocol::transcribe_turn>(&effect))
+        turns_.emplace_back(turn->what.number, turn->what.offer != nullptr);
     }
   }
 

@@ -1,8 +1,9 @@
 #include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
-#include "protocol/openai/live/client_event.hpp"
 #include "protocol/openai/beta/beta_events.hpp"
+#include "protocol/openai/live/client_event.hpp"
 #include "protocol/openai/realtime/client_event.hpp"
+#include "protocol/openai/shared/audio_format.hpp"
 #include "protocol/speech/sound.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -31,9 +32,10 @@ void use(const openai::realtime::client_event& event, openai::event_sound& sound
          : expect_words(next.error());
   } else if (const auto* append = std::get_if<openai::realtime::audio_append>(&event)) {
     for (const auto* name : {"audio/pcm", "audio/pcmu", "audio/pcma"}) {
-      speech::sound_decoder decode(*speech::sound_format_of(name, std::nullopt));
+      speech::sound_decoder decode(*openai::audio_format_of(name, std::nullopt));
       std::vector<float> samples;
-      if (const auto read = decode.feed(append->audio.view(), samples); !read) expect_words(read.error());
+      if (const auto read = decode.feed(append->audio.view(), samples); !read)
+        expect(!read.error().empty(), "a refusal has words");
     }
   } else if (const auto* made = std::get_if<openai::realtime::item_create>(&event)) {
     expect(is_json(openai::encode_item(made->one)), "an item is JSON");
@@ -56,11 +58,11 @@ void parley::test::fuzz(std::string_view bytes) {
     if (document.outcome != json::verdict::good || !event.is(json::kind::object)) continue;
     const auto read = openai::realtime::read_client_event(event, {}, sound);
     read ? use(*read, sound) : expect_words(read.error());
-    auto spoken = live::read_client_event(event, sound);
+    auto spoken = openai::live::read_client_event(event, sound);
     if (!spoken) {
       expect_words(spoken.error());
-    } else if (const auto* start = std::get_if<live::session_start>(&*spoken)) {
-      expect(is_json(live::encode_session(start->config, "sess_1", 1)), "a session is JSON");
+    } else if (const auto* start = std::get_if<openai::live::session_start>(&*spoken)) {
+      expect(is_json(openai::live::encode_session(start->config, "sess_1", 1)), "a session is JSON");
     }
   }
 }

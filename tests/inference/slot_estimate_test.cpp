@@ -1,11 +1,13 @@
 #include "inference/engine/slot_estimate.hpp"
 
+#include "inference/engine/idle_measurement.hpp"
 #include "inference/engine/pace_meter.hpp"
 #include "tests/inference/engine_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 using namespace parley::inference;
@@ -78,6 +80,58 @@ TEST_CASE("slots don't flap") {
   }
   CHECK(changes <= 2);
   CHECK(e.slots() >= 40);
+}
+
+TEST_CASE("a device that was measured under the load of others offers more once it is idle, and never less for that") {
+  slot_estimate estimate({0.05, 0.4}, 20);
+  CHECK(estimate.slots() == 1);
+  CHECK_FALSE(estimate.measured({0.05, 0.5}));
+  CHECK(estimate.slots() == 1);
+  CHECK(estimate.measured({0.05, 0.05}));
+  CHECK(estimate.slots() == 9);
+  CHECK(estimate.pace() == 1);
+  CHECK_FALSE(estimate.measured({0.05, 0.4}));
+  CHECK(estimate.slots() == 9);
+  CHECK(estimate.measured({0.0, 0.001}));
+  CHECK(estimate.slots() == 20);
+}
+
+TEST_CASE("a cost that is measured while idle is the best of several runs, and is measured more and more seldom") {
+  idle_measurement idle;
+  std::vector<int> whiles;
+  for (int i = 1; i <= 40; ++i) {
+    if (!idle.due()) continue;
+    whiles.push_back(i);
+    std::vector<int> counts;
+    std::optional<step_cost> cost;
+    for (const double load : {3.0, 1.0, 2.0}) {
+      for (int run = 0; run < 2; ++run) {
+        CHECK_FALSE(cost);
+        counts.push_back(idle.next());
+        cost = idle.add((0.1 + 0.02 * (idle.next() - 1)) * load);
+        CHECK(idle.begun() == !cost);
+      }
+    }
+    CHECK(counts == std::vector{1, 4, 1, 4, 1, 4});
+    REQUIRE(cost);
+    CHECK(cost->session_seconds == Approx(0.02));
+    CHECK(cost->fixed_seconds == Approx(0.08));
+  }
+  CHECK(whiles == std::vector{1, 2, 4, 8, 16, 32});
+}
+
+TEST_CASE("work makes what was begun of no use") {
+  idle_measurement idle;
+  CHECK(idle.due());
+  idle.add(0.001);
+  CHECK(idle.due());
+  idle.interrupt();
+  CHECK_FALSE(idle.begun());
+  CHECK(idle.due());
+  std::optional<step_cost> cost;
+  for (int run = 0; run < 6; ++run) cost = idle.add(idle.next() == 1 ? 0.1 : 0.16);
+  REQUIRE(cost);
+  CHECK(cost->session_seconds == Approx(0.02));
 }
 
 TEST_CASE("a second without units says nothing") {

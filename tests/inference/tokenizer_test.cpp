@@ -153,6 +153,8 @@ TEST_CASE("a broken tokenizer is refused with the file's name") {
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("vocab.json"));
   folder.write("vocab.json", R"({"a": "b"})");
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("vocab.json"));
+  folder.write("vocab.json", R"(["a", 1])");
+  CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("vocab.json: token 1 is not a string"));
   folder.write("vocab.json", R"({"a": 0})");
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("merges.txt"));
   folder.write("merges.txt", "a b\n");

@@ -8,8 +8,7 @@
 #include <string>
 
 using namespace parley::protocol::openai;
-using namespace parley::protocol::openai::realtime;
-using namespace parley::protocol::speech;
+using parley::protocol::openai::realtime::chat_turn;
 
 namespace {
 

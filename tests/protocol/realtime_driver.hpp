@@ -18,7 +18,8 @@ namespace parley::tests {
 /// the inner session got.
 class realtime_driver {
 public:
-  explicit realtime_driver(bool served = true, std::uint64_t seed = 1, protocol::openai::realtime::machine_terms terms = {});
+  explicit realtime_driver(bool served = true, std::uint64_t seed = 1,
+                           protocol::openai::realtime::machine_terms terms = {});
 
   /// The client sends an event; returns what the server sent at once.
   std::vector<nlohmann::json> send(const nlohmann::json& event);

@@ -1,4 +1,5 @@
 #include "protocol/media/base64.hpp"
+#include "protocol/openai/shared/audio_format.hpp"
 #include "protocol/speech/sound.hpp"
 #include "protocol/speech/voice_activity.hpp"
 #include "tests/protocol/wire_material.hpp"
@@ -13,7 +14,6 @@
 
 using namespace parley::protocol;
 using namespace parley::protocol::openai;
-using namespace parley::protocol::openai::realtime;
 using namespace parley::protocol::speech;
 
 namespace {
@@ -57,11 +57,11 @@ std::vector<float> there_and_back(const sound_format& format, const std::vector<
 } // namespace
 
 TEST_CASE("formats have the names, and the rates, that clients know") {
-  CHECK(sound_format_of("audio/pcm", std::nullopt) == pcm16);
-  CHECK(sound_format_of("audio/pcm", 16'000) == pcm16_ours);
-  CHECK(sound_format_of("audio/pcmu", 8000) == mu);
-  CHECK_FALSE(sound_format_of("audio/pcm", 44'100));
-  CHECK_FALSE(sound_format_of("audio/opus", std::nullopt));
+  CHECK(audio_format_of("audio/pcm", std::nullopt) == pcm16);
+  CHECK(audio_format_of("audio/pcm", 16'000) == pcm16_ours);
+  CHECK(audio_format_of("audio/pcmu", 8000) == mu);
+  CHECK_FALSE(audio_format_of("audio/pcm", 44'100));
+  CHECK_FALSE(audio_format_of("audio/opus", std::nullopt));
   CHECK(encode_format(pcm16) == R"({"type":"audio/pcm","rate":24000})");
   CHECK(encode_format(a) == R"({"type":"audio/pcma"})");
 }
@@ -137,7 +137,7 @@ TEST_CASE("an append may have any length, but whole samples") {
   CHECK(decode.feed("", out) == 0u);
   CHECK(decode.feed("AAA=", out) == 1u);
   CHECK_FALSE(decode.feed("AAAA", out)); // three bytes
-  CHECK(decode.feed("AAAA", out).error().code == "invalid_value");
+  CHECK(decode.feed("AAAA", out).error().find("even number of bytes") != std::string::npos);
   CHECK_FALSE(decode.feed("A\nAA", out));
 }
 
@@ -190,12 +190,12 @@ TEST_CASE("a file where a stream of samples is expected is refused by its kind, 
   std::vector<float> out;
   sound_decoder decode({sound_coding::pcm16, 16'000});
   const auto wav = test::to_base64(test::wav_file({}, std::string(3'200, 'x')));
-  const auto refused = decode.feed(wav, out, "audio");
+  const auto refused = decode.feed(wav, out);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "Invalid value for 'audio': a WAV file, where the samples alone are expected.");
+  CHECK(refused.error() == "a WAV file, where the samples alone are expected.");
   CHECK(out.empty());
   const auto text = test::to_base64(std::string(3'200, '\x10'));
-  CHECK(decode.feed(text.substr(0, 76) + "\n" + text.substr(76) + "\r\n", out, "audio") == 1'600u);
+  CHECK(decode.feed(text.substr(0, 76) + "\n" + text.substr(76) + "\r\n", out) == 1'600u);
   CHECK(out.size() == 1'600);
 }
 

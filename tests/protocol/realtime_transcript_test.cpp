@@ -79,7 +79,7 @@ TEST_CASE("nobody is listened to who did not ask, or where the server does not d
 }
 
 TEST_CASE("in Live what the user said comes with the times at which it was said") {
-  live::machine_terms terms;
+  openai::live::machine_terms terms;
   terms.transcribes = true;
   live_driver server(terms);
   server.begin();
@@ -100,7 +100,7 @@ TEST_CASE("in Live what the user said comes with the times at which it was said"
 }
 
 TEST_CASE("in Live a turn that the model ends is written down, and a long one is too long") {
-  live::machine_terms terms;
+  openai::live::machine_terms terms;
   terms.transcribes = true;
   live_driver server(terms);
   server.begin();

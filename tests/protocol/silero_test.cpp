@@ -13,8 +13,6 @@
 #include <string>
 #include <vector>
 
-using namespace parley::protocol::openai;
-using namespace parley::protocol::openai::realtime;
 using namespace parley::protocol::speech;
 
 namespace {

@@ -97,6 +97,7 @@ public:
   std::size_t open_sessions() const { return open_.size(); }
   std::size_t most_open() const { return most_open_; }
   std::size_t seen() const { return seen_.size(); }
+  std::size_t idles() const { return idles_; }
   template<class Command>
   std::vector<Command> all() const {
     std::vector<Command> found;
@@ -128,6 +129,7 @@ private:
   std::vector<conversation::command> seen_;
   std::set<conversation::session_id> open_;
   std::size_t most_open_ = 0;
+  std::size_t idles_ = 0; ///< calls of `idle`, of which every third one has nothing more to do
 };
 
 /// Handles one command per pass. Opens and closes like a real engine. Unless the script says otherwise, it answers a
@@ -167,6 +169,12 @@ public:
     });
     if (!lifecycle(order)) how ? how(order, tell_) : stub_script::answer_as_usual(order, tell_);
     return !commands_.empty();
+  }
+
+  bool idle() override {
+    bool more = false;
+    script_.change([&] { more = ++script_.idles_ % 3 != 0; });
+    return more;
   }
 
 private:

@@ -30,6 +30,7 @@ std::uint64_t random_seed() {
 } // namespace
 
 void omni_engine::handle(command&& order) {
+  idle_.interrupt();
   const auto id = session_of(order);
   const auto number = answer_number(order).value_or(0); // 0 = it concerns the session itself
   try {

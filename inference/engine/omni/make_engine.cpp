@@ -111,6 +111,14 @@ found_slots find_slots(const thinker& model, const talker* speaker, const std::s
   return {found, cost};
 }
 
+void tell_slots(int before, int now, const step_cost& cost) {
+  std::ostringstream line;
+  line << std::fixed << std::setprecision(1) << "engine: " << now << " slots instead of " << before
+       << ", measured again while idle (a second costs " << cost.fixed_seconds * 1e3 << " ms, and "
+       << cost.session_seconds * 1e3 << " ms a session)";
+  log_info(line.str());
+}
+
 std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink) {
   c10::InferenceMode guard;
   const auto begin = std::chrono::steady_clock::now();
@@ -163,7 +171,13 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   const auto slots = find_slots(*model, speaker.get(), measured, settings.worker.max_sessions, each, free);
   how.info.slots = slots.found.slots;
   how.most_sessions = slots.found.most;
-  if (slots.cost) how.slots_by_pace.emplace(*slots.cost, slots.found.most);
+  if (slots.cost) {
+    how.slots_by_pace.emplace(*slots.cost, slots.found.most);
+    how.time_second = [model, speaker, measured](int sessions) {
+      return time_second(*model, speaker.get(), measured, sessions);
+    };
+    how.slots_measured = tell_slots;
+  }
   how.how = quirk;
   how.seed = settings.engine.seed;
   how.threads = threads;

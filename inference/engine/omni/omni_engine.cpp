@@ -35,6 +35,24 @@ bool omni_engine::advance() {
   return busy;
 }
 
+bool omni_engine::idle() {
+  if (!options_.slots_by_pace || !options_.time_second || sessions_.size() > 0) return false;
+  if (options_.slots_by_pace->slots() >= options_.most_sessions || !idle_.due()) return false;
+  c10::InferenceMode guard;
+  use_threads();
+  const auto before = options_.slots_by_pace->slots();
+  std::optional<step_cost> cost;
+  try {
+    cost = idle_.add(options_.time_second(idle_.next()));
+  } catch (const std::exception&) { // there may be no memory for it beside the KV cache: then it stays as it was
+    options_.time_second = nullptr;
+    return false;
+  }
+  if (cost && options_.slots_by_pace->measured(*cost) && options_.slots_measured)
+    options_.slots_measured(before, options_.slots_by_pace->slots(), *cost);
+  return idle_.begun();
+}
+
 bool omni_engine::run_pass() {
   c10::InferenceMode guard;
   use_threads();

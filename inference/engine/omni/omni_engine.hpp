@@ -2,6 +2,7 @@
 
 #include "inference/engine.hpp"
 #include "inference/engine/engine_options.hpp"
+#include "inference/engine/idle_measurement.hpp"
 #include "inference/engine/page_budget.hpp"
 #include "inference/engine/session_table.hpp"
 #include "inference/engine/stages.hpp"
@@ -32,6 +33,7 @@ public:
   engine_capacity capacity() const override;
   void handle(command&& order) override;
   bool advance() override;
+  bool idle() override;
 
   /// Pages of the pool that no session holds: all pages once no session is left. Some may hold cached prompts.
   int free_pages() const { return pool_.free_pages() + context_.prompts.own_pages(); }
@@ -80,6 +82,7 @@ private:
   page_forecast forecast_;
   engine_clock::time_point windows_from_{}; ///< until then windows wait for company
   background_share share_;                  ///< of the engine's time
+  idle_measurement idle_;
 };
 
 } // namespace parley::inference

@@ -8,7 +8,6 @@
 namespace parley::protocol::openai::live {
 namespace {
 
-
 constexpr std::size_t max_content_bytes = 4'000; ///< the API's limit is 500 tokens
 
 client_event read_start(field_set& event, event_sound& sound) {
@@ -60,8 +59,7 @@ constexpr known_event known_events[] = {
     {"session.close", [](field_set&, event_sound&) -> client_event { return session_close{}; }},
     {"session.input_audio.append", read_append},
     {"session.input_audio.mute", [](field_set&, event_sound&) -> client_event { return audio_mute{true}; }},
-    {"session.input_audio.unmute",
-     [](field_set&, event_sound&) -> client_event { return audio_mute{false}; }},
+    {"session.input_audio.unmute", [](field_set&, event_sound&) -> client_event { return audio_mute{false}; }},
     {"session.instructions.append", read_context<context_append::channel::instructions>},
     {"session.thinking.append", read_context<context_append::channel::thinking>},
     {"session.commentary.append", read_context<context_append::channel::commentary>},

@@ -205,15 +205,14 @@ machine::complaint machine::handle(audio_mute& event) {
 
 machine::complaint machine::handle(audio_append& event) {
   const auto audio = event.audio.view();
-  if (audio.size() > most_append_bytes)
-    return fault{"invalid_audio", "One append may have 15 MiB of base64.", "audio"};
+  if (audio.size() > most_append_bytes) return fault{"invalid_audio", "One append may have 15 MiB of base64.", "audio"};
   if (auto why = event_sound(budget_, now_).charge(audio, begun_->config.format, "audio")) {
     if (why->code == "invalid_value") why->code = "invalid_audio";
     return why;
   }
   std::vector<float> samples;
   if (auto read = begun_->decoder.feed(audio, samples); !read) {
-    auto why = read.error();
+    auto why = invalid_value("audio", read.error()).value();
     why.code = "invalid_audio";
     return why;
   }
@@ -250,8 +249,7 @@ void machine::on_edge(const speech::turn_edge& edge) {
 void machine::end_turn() {
   remember(item_role::user, item_part::kind::input_audio, "");
   if (!terms_.transcribes || !started_) return;
-  inner_effects_.emplace_back(
-      transcribe{transcripts_.ask(turn_.take(), written_turn{turn_began_ms_, ms_at(now_)})});
+  inner_effects_.emplace_back(transcribe{transcripts_.ask(turn_.take(), written_turn{turn_began_ms_, ms_at(now_)})});
 }
 
 effects machine::on_transcript(const transcript& heard, time_point now) {
@@ -326,8 +324,7 @@ void machine::remember(item_role who, item_part::kind kind, std::string text) {
 }
 
 void machine::remember_speech() {
-  if (!said_.empty())
-    remember(item_role::assistant, item_part::kind::output_text, std::exchange(said_, {}));
+  if (!said_.empty()) remember(item_role::assistant, item_part::kind::output_text, std::exchange(said_, {}));
 }
 
 // ---- time

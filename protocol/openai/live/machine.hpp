@@ -7,12 +7,12 @@
 #include "protocol/guest/transcripts.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/openai/live/client_event.hpp"
-#include "protocol/speech/paced_speech.hpp"
 #include "protocol/openai/live/session_config.hpp"
+#include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/shared/adapter.hpp"
 #include "protocol/openai/shared/budget.hpp"
-#include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/shared/outgoing.hpp"
+#include "protocol/speech/paced_speech.hpp"
 #include "protocol/speech/turn_sound.hpp"
 #include "protocol/speech/voice_activity.hpp"
 #include "protocol/speech/voice_map.hpp"
@@ -37,12 +37,12 @@ struct machine_terms {
   std::chrono::milliseconds barge_in{600}; ///< speech of the user that stops the model; 0 = the model alone decides
   std::size_t backlog_units = 60;          ///< seconds of sound that may wait
   int context_tokens = 8192;
-  bool transcribes = false;                            ///< what users say is written down
-  bool delegates = false;                              ///< what users want done is delegated (docs/protocol.md 17)
+  bool transcribes = false;                          ///< what users say is written down
+  bool delegates = false;                            ///< what users want done is delegated (docs/protocol.md 17)
   std::shared_ptr<const speech::voice_map> voices{}; ///< null = the default voice has all names
   speech::voice_detection detection = speech::voice_detection::loudness;
-  std::shared_ptr<owner_budget> owner{}; ///< null = the connection shares its budget with no other
-  std::function<bool(time_point)> may_start{};     ///< whether its owner may start one more session; null = always
+  std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other
+  std::function<bool(time_point)> may_start{}; ///< whether its owner may start one more session; null = always
 };
 
 /// What is known when a client connects.
@@ -105,9 +105,7 @@ private:
   complaint handle(response_item& event);
   complaint handle(response_create&);
   void refuse_event(const fault& why);
-  void note_it(note::what about, std::string word = {}) {
-    notes_.emplace_back(note{about, std::move(word)});
-  }
+  void note_it(note::what about, std::string word = {}) { notes_.emplace_back(note{about, std::move(word)}); }
   template<class Write>
   void answer(std::string_view type, Write write);
   void inform(std::string_view code, std::string_view message);

@@ -1,15 +1,15 @@
 #include "protocol/openai/live/session_config.hpp"
 
 #include "protocol/json/writer.hpp"
-#include "protocol/openai/shared/field_set.hpp"
 #include "protocol/openai/realtime/session_config.hpp"
+#include "protocol/openai/shared/audio_format.hpp"
+#include "protocol/openai/shared/field_set.hpp"
 
 #include <optional>
 #include <utility>
 
 namespace parley::protocol::openai::live {
 namespace {
-
 
 constexpr std::size_t max_voice_bytes = 1u << 10;
 constexpr std::size_t max_delegation_bytes = 64u << 10;
@@ -21,7 +21,7 @@ void read_format(field_set& audio, speech::sound_format& into) {
   const auto type = format.required_text("type");
   const auto rate = format.required_integer("rate", 1, 1'000'000);
   if (format.failed()) return;
-  if (const auto found = speech::sound_format_of(type, rate))
+  if (const auto found = audio_format_of(type, rate))
     into = *found;
   else
     audio.refuse_value("format",
@@ -88,7 +88,7 @@ void read_input(field_set& from, event_sound& sound, session_config& into) {
 
 std::string format_with_rate(const speech::sound_format& of) {
   // Unlike the Realtime API, this one names the rate of every format.
-  auto text = speech::encode_format(of);
+  auto text = encode_format(of);
   if (of.coding != speech::sound_coding::pcm16) {
     text.pop_back();
     text += R"(,"rate":)" + std::to_string(of.rate) + "}";

@@ -19,8 +19,8 @@ struct session_config {
   std::string model;          ///< as the client names it: any name is right
   std::string instructions{}; ///< empty = the server's default prompt
   speech::sound_format format{};
-  item_list input{most_history}; ///< what was said before
-  std::string voice_name = "alloy";        ///< a name, or an object's id
+  item_list input{most_history};    ///< what was said before
+  std::string voice_name = "alloy"; ///< a name, or an object's id
   // As the client wrote them, JSON:
   std::string voice = R"("alloy")";
   std::string delegation = R"({"type":"client"})";

@@ -1,5 +1,7 @@
 #include "protocol/openai/realtime/answer.hpp"
 
+#include "protocol/openai/shared/audio_format.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -288,7 +290,7 @@ void answer::write_response(json::object_writer& to, std::string_view status, co
                                   : out.integer("max_output_tokens", request_.max_output_tokens);
   auto audio = out.object("audio");
   auto output = audio.object("output");
-  output.json("format", speech::encode_format(request_.output));
+  output.json("format", encode_format(request_.output));
   output.text("voice", request_.voice);
   output.close();
   audio.close();

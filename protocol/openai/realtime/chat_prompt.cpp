@@ -218,8 +218,8 @@ std::string_view speaker(const item& one) {
 
 } // namespace
 
-chat_turn::chat_turn(response_request request, std::vector<kept_item> context, std::shared_ptr<const speech::voice_map> voices,
-                     std::string voice)
+chat_turn::chat_turn(response_request request, std::vector<kept_item> context,
+                     std::shared_ptr<const speech::voice_map> voices, std::string voice)
     : request_(std::move(request)), context_(chosen(std::move(context))), voices_(std::move(voices)),
       voice_(std::move(voice)) {
   turn_size size;

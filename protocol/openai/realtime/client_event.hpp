@@ -1,9 +1,9 @@
 #pragma once
 
 #include "protocol/json/document.hpp"
+#include "protocol/openai/realtime/session_config.hpp"
 #include "protocol/openai/shared/field_set.hpp"
 #include "protocol/openai/shared/items.hpp"
-#include "protocol/openai/realtime/session_config.hpp"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "protocol/openai/shared/fault.hpp"
 #include "protocol/openai/realtime/session_config.hpp"
+#include "protocol/openai/shared/fault.hpp"
 
 #include <cstddef>
 #include <cstdint>

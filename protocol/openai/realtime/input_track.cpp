@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t most_kept = item_limits{}.sound_samples;
 constexpr std::size_t usual_samples = 2 * speech::model_input_rate; ///< of an append: room for more is not kept
-constexpr int lead_ms = 100;                                ///< kept before a turn, besides its padding
+constexpr int lead_ms = 100;                                        ///< kept before a turn, besides its padding
 constexpr int eager_silence_ms = 500;
 constexpr int patient_silence_ms = 1000;
 
@@ -41,9 +41,10 @@ bool input_track::make_room(double seconds) {
 
 result<std::size_t> input_track::append(std::string_view base64_text, const speech::sound_format& format) {
   if (format != decoder_.format()) decoder_ = speech::sound_decoder(format);
-  auto samples = decoder_.feed(base64_text, waiting_);
-  if (samples) uncommitted_ms_ += 1000.0 * static_cast<double>(*samples) / format.rate;
-  return samples;
+  const auto samples = decoder_.feed(base64_text, waiting_);
+  if (!samples) return invalid_value("audio", samples.error());
+  uncommitted_ms_ += 1000.0 * static_cast<double>(*samples) / format.rate;
+  return *samples;
 }
 
 void input_track::append_silence(int ms) {

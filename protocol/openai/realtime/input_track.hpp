@@ -1,7 +1,7 @@
 #pragma once
 
-#include "protocol/openai/shared/items.hpp"
 #include "protocol/openai/realtime/session_config.hpp"
+#include "protocol/openai/shared/items.hpp"
 #include "protocol/speech/sound.hpp"
 #include "protocol/speech/voice_activity.hpp"
 

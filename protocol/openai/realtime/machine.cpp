@@ -57,7 +57,8 @@ fault unknown_item(std::string_view verb, std::string_view doing, const std::str
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
       conversation_id_(out_.make_id("conv_")), budget_(terms_.owner),
-      input_(speech::make_detector(terms_.detection), budget_.open_kept()), inner_(inner_effects_, terms_.backlog_units) {
+      input_(speech::make_detector(terms_.detection), budget_.open_kept()),
+      inner_(inner_effects_, terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   config_.can_transcribe = terms_.transcribes;

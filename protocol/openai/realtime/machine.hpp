@@ -6,15 +6,15 @@
 #include "protocol/guest/silence.hpp"
 #include "protocol/guest/transcripts.hpp"
 #include "protocol/ids.hpp"
-#include "protocol/openai/shared/adapter.hpp"
 #include "protocol/openai/realtime/answer.hpp"
-#include "protocol/openai/shared/budget.hpp"
 #include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/realtime/client_event.hpp"
 #include "protocol/openai/realtime/input_track.hpp"
+#include "protocol/openai/realtime/session_config.hpp"
+#include "protocol/openai/shared/adapter.hpp"
+#include "protocol/openai/shared/budget.hpp"
 #include "protocol/openai/shared/items.hpp"
 #include "protocol/openai/shared/outgoing.hpp"
-#include "protocol/openai/realtime/session_config.hpp"
 #include "protocol/speech/voice_map.hpp"
 
 #include <chrono>
@@ -45,9 +45,9 @@ struct machine_terms {
   std::chrono::milliseconds lead = std::chrono::seconds(1);         ///< sound that is sent ahead of its time
   std::chrono::milliseconds duplex_idle = std::chrono::seconds(60); ///< without speech, until the slot is given back
   std::size_t backlog_units = 60;                                   ///< seconds of sound that may wait
-  bool transcribes = false;                  ///< what users say is written down for clients that ask for it
-  bool server_vad_is_duplex = false;         ///< `server_vad` is answered like `semantic_vad`
-  bool duplex_calls = false;                 ///< a full-duplex session may call functions (docs/protocol.md 17)
+  bool transcribes = false;                          ///< what users say is written down for clients that ask for it
+  bool server_vad_is_duplex = false;                 ///< `server_vad` is answered like `semantic_vad`
+  bool duplex_calls = false;                         ///< a full-duplex session may call functions (docs/protocol.md 17)
   std::shared_ptr<const speech::voice_map> voices{}; ///< null = the default voice has all names
   speech::voice_detection detection = speech::voice_detection::loudness;
   std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other

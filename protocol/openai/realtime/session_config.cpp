@@ -3,6 +3,7 @@
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/json/writer.hpp"
+#include "protocol/openai/shared/audio_format.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -64,7 +65,7 @@ void read_format(field_set& from, std::string_view name, speech::sound_format& i
   if (!given.given() || from.failed()) return;
   std::optional<speech::sound_format> found;
   if (given.is(json::kind::string)) {
-    found = speech::sound_format_of(ga_format(from.text(name).value_or("")), std::nullopt);
+    found = audio_format_of(ga_format(from.text(name).value_or("")), std::nullopt);
   } else {
     constexpr std::string_view members[] = {"type", "rate"};
     auto format = from.object(name);
@@ -72,7 +73,7 @@ void read_format(field_set& from, std::string_view name, speech::sound_format& i
     const auto type = format.required_text("type");
     const auto rate = format.integer("rate", 1, 1'000'000);
     if (from.failed()) return;
-    found = speech::sound_format_of(ga_format(type), rate);
+    found = audio_format_of(ga_format(type), rate);
   }
   if (found)
     into = *found;
@@ -83,7 +84,7 @@ void read_format(field_set& from, std::string_view name, speech::sound_format& i
 /// Azure gives the rate of PCM a member of its own.
 void read_rate(field_set& from, std::int64_t rate, speech::sound_format& into) {
   if (into.coding != speech::sound_coding::pcm16) return;
-  if (const auto found = speech::sound_format_of("audio/pcm", rate))
+  if (const auto found = audio_format_of("audio/pcm", rate))
     into = *found;
   else
     from.refuse_value("input_audio_sampling_rate", "this server takes 24000 and 16000 Hz.");
@@ -432,13 +433,13 @@ std::string encode_session(const session_config& of, std::string_view id, std::i
   write.integer("expires_at", expires_at_s);
   auto audio = write.object("audio");
   auto input = audio.object("input");
-  input.json("format", speech::encode_format(of.input));
+  input.json("format", encode_format(of.input));
   input.json("transcription", encode_transcription(of));
   input.json("noise_reduction", "null");
   input.json("turn_detection", encode_turns(of.turns));
   input.close();
   auto output = audio.object("output");
-  output.json("format", speech::encode_format(of.output));
+  output.json("format", encode_format(of.output));
   output.text("voice", of.voice);
   output.number("speed", of.speed, 2);
   output.close();

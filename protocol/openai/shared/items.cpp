@@ -66,16 +66,16 @@ compact_sound read_sound(field_set& part, const speech::sound_format& coding, ev
     return nullptr;
   }
   const auto seconds = speech::seconds_of(audio->view(), coding);
-  auto held =
-      sound.keep(static_cast<std::size_t>(seconds * speech::model_input_rate * sizeof(std::int16_t)), part.path_of("audio"));
+  auto held = sound.keep(static_cast<std::size_t>(seconds * speech::model_input_rate * sizeof(std::int16_t)),
+                         part.path_of("audio"));
   if (!held) {
     part.fail(held.error());
     return nullptr;
   }
   std::vector<float> samples;
   speech::sound_decoder decode(coding);
-  if (const auto read = decode.feed(audio->view(), samples, part.path_of("audio")); !read) {
-    part.fail(read.error());
+  if (const auto read = decode.feed(audio->view(), samples); !read) {
+    part.fail(invalid_value(part.path_of("audio"), read.error()).value());
     return nullptr;
   }
   std::vector<std::int16_t> kept;

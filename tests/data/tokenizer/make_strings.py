@@ -36,7 +36,7 @@ def all_merges(vocabulary: dict[str, int], listed: list[tuple[str, str]], added:
 
 
 def make_tokenizer() -> Tokenizer:
-    vocabulary = json.loads((FILES / "vocab.json").read_text(encoding="utf-8"))
+    vocabulary = {token: i for i, token in enumerate(json.loads((FILES / "vocab.json").read_text(encoding="utf-8")))}
     added = json.loads((FILES / "tokenizer_config.json").read_text(encoding="utf-8"))["added_tokens_decoder"]
     listed = [tuple(line.split(" ")) for line in (FILES / "merges.txt").read_text(encoding="utf-8").splitlines() if line]
     made = Tokenizer(models.BPE(vocabulary, all_merges(vocabulary, listed, {a["content"] for a in added.values()})))
