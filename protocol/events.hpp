@@ -225,6 +225,7 @@ struct duplex_call_done {
   conversation::tool_call call;
   std::uint64_t unit = 0;
   std::string text; ///< that of all deltas
+  usage used{};     ///< what it took to find out; of several calls of a turn, the first has it
 };
 
 /// The result of a call is not wanted any more: nobody has sent it in time.

@@ -2,6 +2,7 @@
 
 #include "conversation/tools.hpp"
 #include "conversation/turn_request.hpp"
+#include "conversation/usage.hpp"
 #include "protocol/media/compact_sound.hpp"
 
 #include <cstddef>
@@ -43,6 +44,7 @@ struct transcript {
   std::string text{};
   double seconds = 0;                           ///< of sound
   std::vector<conversation::tool_call> calls{}; ///< of a turn that was judged
+  conversation::usage used{};                   ///< for that, which the asker counts
 };
 
 /// The result as a code and a sentence for clients; not for `completed`.

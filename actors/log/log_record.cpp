@@ -138,10 +138,10 @@ static void fields(A&, taken_up&) {}
 
 template<class A>
 static void fields(A& a, user_turn& of) {
-  auto& [number, result, text, seconds, calls] = of.heard;
+  auto& [number, result, text, seconds, calls, used] = of.heard;
   a(number, result, text, seconds);
-  bool called = !calls.empty();
-  if (goes_on(a, called)) a(calls);
+  bool judged = !calls.empty() || used != conversation::usage();
+  if (goes_on(a, judged)) a(calls, used);
 }
 
 } // namespace logged

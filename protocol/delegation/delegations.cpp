@@ -14,6 +14,7 @@ using conversation::text_message;
 using conversation::tool_call;
 
 constexpr std::size_t most_argument_bytes = 1u << 10; ///< longer arguments are not repeated to the model
+constexpr std::size_t most_offer_bytes = 16u << 10;   ///< a third of what a chat's context holds
 constexpr std::string_view no_answer = "There is no result: nobody answered in time.";
 
 auto with_id(std::string_view id) {
@@ -21,6 +22,12 @@ auto with_id(std::string_view id) {
 }
 
 } // namespace
+
+bool fit_to_judge(const std::vector<conversation::tool>& offered) {
+  std::size_t bytes = 0;
+  for (const auto& each : offered) bytes += each.signature.size();
+  return bytes <= most_offer_bytes;
+}
 
 std::string words_of(const tool_call& call) {
   std::string out = "<tool_call>\n{\"name\": ";

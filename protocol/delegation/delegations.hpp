@@ -78,6 +78,9 @@ private:
   std::deque<told_result> results_; ///< not told yet
 };
 
+/// Whether these functions are few enough that each turn of a user can be judged by them.
+bool fit_to_judge(const std::vector<conversation::tool>& offered);
+
 /// The call as the model itself would have written it.
 std::string words_of(const conversation::tool_call& call);
 

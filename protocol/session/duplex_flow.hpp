@@ -65,6 +65,9 @@ public:
 
   const usage& total() const { return total_; }
 
+  /// What else the session took.
+  void count(const usage& more) { total_ += more; }
+
   /// Whether the next append's context is read by a model that has listened for a second: no step runs or waits, and the
   /// last one was answered by `listen`.
   bool is_listening() const { return listening_ && !running_ && !suspended_ && !backlog_.next(); }

@@ -16,7 +16,6 @@ namespace parley::protocol {
 
 namespace {
 
-constexpr std::size_t max_judged_tool_bytes = 16u << 10;                   ///< a third of what a chat's context holds
 constexpr std::size_t max_told_bytes = max_tool_result_bytes + (2u << 10); ///< a result with its call
 constexpr std::size_t max_unjudged_turns = 2;                              ///< behind each other
 
@@ -240,11 +239,9 @@ void session_machine::begin_delegation() {
 
 /// Why the functions that the client offers are not called; empty = they are.
 std::string_view session_machine::why_no_tools() const {
-  std::size_t bytes = 0;
-  for (const auto& each : init_->offer.tools) bytes += each.signature.size();
   if (limits_.delegations == 0) return "this server calls no functions in audio and video";
   if (!able_.hears) return "this server's model does not hear";
-  if (bytes > max_judged_tool_bytes) return "in audio and video they may have 16 KiB together";
+  if (!fit_to_judge(init_->offer.tools)) return "in audio and video they may have 16 KiB together";
   return {};
 }
 
@@ -280,6 +277,7 @@ void session_machine::judge_turn(const speech::turn_listener::turn& turn) {
 
 /// A turn was judged, or could not be: then the conversation goes on as if it had wanted nothing.
 void session_machine::take_judgement(const unwritten_turn& turn, const transcript& heard, time_point now) {
+  auto used = heard.used;
   for (const auto& each : heard.calls) {
     const auto arguments = json::scan(each.arguments);
     const bool whole = arguments.outcome == json::verdict::good && json::root(arguments).is(json::kind::object);
@@ -292,7 +290,7 @@ void session_machine::take_judgement(const unwritten_turn& turn, const transcrip
     const auto text = words_of(call);
     say(duplex_call_begin{call.id, unit, turn.start_ms, turn.end_ms});
     say(duplex_call_delta{call.id, unit, text});
-    say(duplex_call_done{call, unit, text});
+    say(duplex_call_done{call, unit, text, std::exchange(used, {})});
     delegations_.begin(std::move(call), now);
   }
   wind_delegation_clock();
@@ -336,7 +334,9 @@ effects session_machine::on_transcript(const transcript& heard, time_point now) 
   if (judged != unjudged_.end()) {
     const auto turn = *judged;
     unjudged_.erase(judged);
-    if (state_ == session_state::active) take_judgement(turn, heard, now);
+    if (state_ != session_state::active) return {};
+    its_duplex().count(heard.used);
+    take_judgement(turn, heard, now);
     return take();
   }
   const auto found =

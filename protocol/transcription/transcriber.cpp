@@ -94,7 +94,8 @@ void transcriber::heed(const response_tool_call& event) {
 void transcriber::heed(const response_done& event) {
   if (event.reason == "cancelled") return; // its session is about to close
   const bool well = event.reason == "turn_end" || event.reason == "length";
-  answer(well ? transcript_result::completed : transcript_result::failed, std::string(trimmed(event.text)));
+  answer(well ? transcript_result::completed : transcript_result::failed, std::string(trimmed(event.text)),
+         jobs_.front().what.offer ? event.used.value_or(usage()) : usage());
 }
 
 void transcriber::heed(const error_event&) {
@@ -117,11 +118,11 @@ void transcriber::lose_session() {
   begin_next();
 }
 
-void transcriber::answer(transcript_result how, std::string text) {
+void transcriber::answer(transcript_result how, std::string text, const usage& used) {
   auto& [done, until, attempts, calls] = jobs_.front();
   if (how != transcript_result::completed) calls.clear();
   out_.emplace_back(transcript{done.number, how, std::move(text), static_cast<double>(done.sound->size()) / 16'000,
-                               std::move(calls)});
+                               std::move(calls), used});
   jobs_.pop_front();
   session_.close();
   begin_next();

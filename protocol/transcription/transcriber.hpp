@@ -70,7 +70,7 @@ private:
   void heed(const session_closed& event);
   void heed(const auto&) {}
   void begin_next();
-  void answer(transcript_result how, std::string text = {});
+  void answer(transcript_result how, std::string text = {}, const usage& used = {});
   void lose_session();
   effects take() { return std::exchange(out_, {}); }
 

@@ -192,6 +192,7 @@ void call_the_clock(stub_script& script) {
     if (!turn || turn->tools.empty()) return stub_script::answer_as_usual(order, tell);
     conversation::chat_done done{turn->session, turn->turn, conversation::finish_reason::turn_end, "", nullptr, {}, {}};
     done.calls.push_back({"", "get_time", "{}"});
+    done.used.input_audio = 500;
     tell(std::move(done));
   });
 }
@@ -215,7 +216,8 @@ TEST_CASE("a conversation calls a function in the background, and reads the resu
   CHECK(done["call"] == json{{"name", "get_time"}, {"arguments", json::object()}});
   client.send_text(
       json{{"type", "input.tool_result"}, {"tool_call_id", done["tool_call_id"]}, {"content", "14:30"}}.dump());
-  for (int second = 0; second < 4; ++second) client.step();
+  for (int second = 0; second < 3; ++second) client.step();
+  CHECK(client.step()["usage"]["input_tokens"] >= 500); // what judging took is counted
   CHECK(script.eventually([](const stub_script& seen) {
     const auto units = seen.all<conversation::submit_unit>();
     return std::any_of(units.begin(), units.end(),

@@ -228,6 +228,14 @@ TEST_CASE("a turn that wants nothing, cannot be judged, or wants what is not off
   CHECK(d.judged({call("")}).empty()); // judged once
 }
 
+TEST_CASE("what judging a turn takes is counted, whatever comes of it") {
+  asking d;
+  const auto before = d.machine.total();
+  d.heard({1, transcript_result::completed, "", 1, {}, {.input_text = 100, .input_audio = 15, .output_text = 1}});
+  CHECK(d.machine.total().input_audio == before.input_audio + 15);
+  CHECK(d.machine.total().input_text == before.input_text + 100);
+}
+
 TEST_CASE("turns that were being judged when the process ended take no place of later ones") {
   asking d;
   d.listen();

@@ -15,7 +15,7 @@ using call_names = std::vector<std::string>;
 const json clock_tool{{"type", "function"}, {"name", "get_time"}, {"parameters", {{"type", "object"}}}};
 
 protocol::duplex_call_done clock_call(const std::string& id) {
-  return {{id, "get_time", R"({"zone": "UTC"})"}, 3, "x"};
+  return {{id, "get_time", R"({"zone": "UTC"})"}, 3, "x", {.input_text = 40, .input_audio = 15, .output_text = 9}};
 }
 
 protocol::openai::realtime::machine_terms calling() {
@@ -53,6 +53,15 @@ protocol::openai::live::machine_terms delegating() {
 
 json answer_delegation(const std::string& channel, const json& id, const std::string& content) {
   return {{"type", "session." + channel + ".append"}, {"delegation_id", id}, {"content", content}};
+}
+
+json to_responses(const json& tools) {
+  return {{"delegation", {{"type", "responses"}, {"responses", {{"tools", tools}}}}}};
+}
+
+json live_output(const std::string& call_id, const std::string& text) {
+  return {{"type", "response.item.create"},
+          {"item", {{"type", "function_call_output"}, {"call_id", call_id}, {"output", text}}}};
 }
 
 } // namespace
@@ -114,12 +123,16 @@ TEST_CASE("a result that comes after its time, or to another session, is told as
   CHECK(told);
 }
 
-TEST_CASE("functions that must be called, and all where the server wants it so, are called in chat") {
-  for (const bool allowed : {true, false}) {
+TEST_CASE("functions that must be called, too many, and all where the server wants it so, are called in chat") {
+  auto large = clock_tool;
+  large["description"] = std::string(17'000, 'x');
+  const std::tuple<bool, json, const char*> cases[] = {
+      {true, clock_tool, "required"}, {true, large, "auto"}, {false, clock_tool, "auto"}};
+  for (const auto& [allowed, tool, choice] : cases) {
     auto terms = calling();
     terms.duplex_calls = allowed;
     realtime_driver server(true, 1, terms);
-    server.update({{"tools", {clock_tool}}, {"tool_choice", allowed ? "required" : "auto"}});
+    server.update({{"tools", {tool}}, {"tool_choice", choice}});
     server.hear(tone(1));
     CHECK_FALSE(server.open());
     server.hear(quiet(1));
@@ -167,8 +180,7 @@ TEST_CASE("Live: a client that never answers is told that its delegation is over
 
 TEST_CASE("Live: what is delegated to responses is a call in the events of that API, and takes its result") {
   live_driver server(delegating());
-  server.begin(
-      {{"delegation", {{"type", "responses"}, {"responses", {{"tools", {clock_tool, {{"type", "web_search"}}}}}}}}});
+  server.begin(to_responses({clock_tool, {{"type", "web_search"}}}));
   CHECK(server.seen().size() == 1); // nothing is unavailable
   CHECK(got(server.asked(), "session.init").at(0)["payload"]["tools"].size() == 1);
   const auto told = server.inner(clock_call("call_1"));
@@ -186,14 +198,73 @@ TEST_CASE("Live: what is delegated to responses is a call in the events of that 
                              "response.function_call_arguments.done", "response.output_item.done",
                              "response.completed"});
   CHECK(told[6]["event"]["response"]["id"] == response);
+  CHECK(told[6]["event"]["response"]["usage"]["input_tokens"] == 55);
+  CHECK(told[6]["event"]["response"]["usage"]["total_tokens"] == 64);
   CHECK(told[5]["event"]["item"]["arguments"] == R"({"zone": "UTC"})");
   server.asked();
-  const json item{{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "14:30"}};
-  CHECK(server.send({{"type", "response.item.create"}, {"item", item}}).empty());
+  CHECK(server.send(live_output("call_1", "14:30")).empty());
   CHECK(server.send({{"type", "response.create"}}).empty());
   CHECK(got(server.asked(), "input.tool_result").at(0)["content"] == "14:30");
-  CHECK(server.send({{"type", "response.item.create"}, {"item", item}})[0]["error"]["code"] == "invalid_tool_call_id");
+  CHECK(server.send(live_output("call_1", "again"))[0]["error"]["code"] == "invalid_tool_call_id");
   CHECK(server.send(answer_delegation("commentary", "call_1", "x"))[0]["error"]["param"] == "delegation_id");
+}
+
+TEST_CASE("Live: two delegations at once are answered in any order, each once") {
+  live_driver server(delegating());
+  server.begin(to_responses({clock_tool}));
+  server.inner(clock_call("call_1"));
+  server.inner(clock_call("call_2"));
+  server.asked();
+  for (const auto* const id : {"call_2", "call_1"}) CHECK(server.send(live_output(id, id)).empty());
+  const auto results = got(server.asked(), "input.tool_result");
+  REQUIRE(results.size() == 2);
+  CHECK(results[0]["tool_call_id"] == "call_2");
+  CHECK(results[1]["tool_call_id"] == "call_1");
+}
+
+TEST_CASE("Live: a result is told, too, when the session that asked for it is gone") {
+  live_driver server(delegating());
+  server.begin(to_responses({clock_tool}));
+  server.inner(clock_call("call_1"));
+  server.inner_closes();
+  server.asked();
+  CHECK(server.send(live_output("call_1", "14:30")).empty());
+  server.wait(std::chrono::seconds(3));
+  REQUIRE(server.open() == mode::chat);
+  server.grant();
+  CHECK(server.asked().back().dump().find("The result of get_time is: 14:30") != std::string::npos);
+  CHECK(server.send(live_output("call_1", "14:30"))[0]["error"]["code"] == "invalid_tool_call_id");
+}
+
+TEST_CASE("Live: an update changes what it names, and says why nothing is delegated") {
+  live_driver server(delegating());
+  server.begin(to_responses({clock_tool}));
+  const auto update = [&](const json& responses) {
+    return server.send(
+        {{"type", "session.update"}, {"session", {{"delegation", {{"type", "responses"}, {"responses", responses}}}}}});
+  };
+  const auto reopened_with = [&] {
+    server.asked();
+    server.wait(std::chrono::seconds(1));
+    const auto opened = got(server.asked(), "session.init");
+    return opened.empty() ? -1 : static_cast<int>(opened.back()["payload"].value("tools", json::array()).size());
+  };
+  auto told = update({{"instructions", "Be brief."}});
+  CHECK(told.size() == 1);
+  CHECK(told[0]["session"]["delegation"]["responses"]["tools"].size() == 1);
+  CHECK(reopened_with() == -1); // nothing changes for it
+  update({{"tool_choice", "none"}});
+  CHECK(reopened_with() == 0);
+  server.grant();
+  update({{"tool_choice", "auto"}});
+  CHECK(reopened_with() == 1);
+  server.grant();
+  told = update({{"tools", json::array()}});
+  CHECK(told.at(1)["code"] == "delegation_unavailable");
+  auto large = clock_tool;
+  large["description"] = std::string(17'000, 'x');
+  told = update({{"tools", {large}}});
+  CHECK(told.at(1)["message"].get<std::string>().find("16 KiB") != std::string::npos);
 }
 
 TEST_CASE("Live: decisions are refused by name, and who names no delegation has nothing delegated") {

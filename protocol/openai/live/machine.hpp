@@ -145,10 +145,8 @@ private:
   void on_duplex(const duplex_call_done& event);
   void on_duplex(const duplex_call_abort& event);
   void on_duplex(const auto&) {}
-  void tell_of_response(const conversation::tool_call& call, const std::string& response_id);
-  bool has_functions() const { return begun_->config.functions != "[]"; }
-  bool waits_for(std::string_view delegation) const;
-  complaint resolve(const std::string& delegation, std::string result);
+  void tell_of_response(const conversation::tool_call& call, const std::string& response_id, const usage& used);
+  complaint remark_on(std::string content);
   void begin_side_turn();
   void lose_side_turn() {
     if (side_turn_) lose_inner();
@@ -207,8 +205,13 @@ private:
   /// A call of the duplex session, which is a delegation here.
   struct delegation {
     std::string id;
-    bool waits = true; ///< that session waits for its result
+    std::string name;  ///< of the function
+    bool waits = true; ///< that session is still there
+    bool over = false; ///< there is a result, or its time has passed
   };
+  bool waits_for(const delegation& which) const;
+  void tell_result(delegation& which, std::string result);
+
   std::deque<delegation> delegations_; ///< the newest ones
   std::optional<time_point> told_at_;  ///< when a result came that the model is to tell
 

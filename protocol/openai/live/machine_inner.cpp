@@ -58,7 +58,7 @@ init_event machine::duplex_init() const {
   out.voice = speech::voice_named(terms_.voices.get(), begun_->config.voice_name);
   out.config.force_listen_count = 0;
   const auto& config = begun_->config;
-  if (!terms_.delegates || !config.names_delegation) return out;
+  if (!terms_.delegates || !config.names_delegation || !config.may_call) return out;
   out.offer.tools = realtime::offered_functions(config.delegates_to_client ? clients_work : config.functions);
   return out;
 }
@@ -182,7 +182,7 @@ void machine::on_duplex(const duplex_call_done& event) {
   note_it(note::what::tool_call);
   const auto& id = event.call.id;
   if (delegations_.size() >= most_delegations) delegations_.pop_front();
-  delegations_.push_back({id});
+  delegations_.push_back({id, event.call.name});
   const bool client = begun_->config.delegates_to_client;
   const auto response = client ? std::string() : out_.make_id("resp_");
   out_.event("session.delegation.created", [&](auto& out) {
@@ -194,11 +194,11 @@ void machine::on_duplex(const duplex_call_done& event) {
     delegation.close();
     out.integer("offset_ms", ms_at(now_));
   });
-  if (!client) tell_of_response(event.call, response);
+  if (!client) tell_of_response(event.call, response, event.used);
 }
 
 /// The events of a response that calls a function, as the Responses API streams them.
-void machine::tell_of_response(const conversation::tool_call& call, const std::string& response_id) {
+void machine::tell_of_response(const conversation::tool_call& call, const std::string& response_id, const usage& used) {
   const auto item_id = out_.make_id("fc_");
   int number = 0;
   const auto nested = [&](std::string_view type, auto write) {
@@ -217,6 +217,17 @@ void machine::tell_of_response(const conversation::tool_call& call, const std::s
     of.text("object", "response");
     of.text("status", status);
     of.json("output", "[]");
+    if (status == "completed") {
+      const auto in = used.input_text + used.input_audio + used.input_vision;
+      const auto out = used.output_text + used.output_audio;
+      auto spent = of.object("usage");
+      spent.integer("input_tokens", in);
+      spent.json("input_tokens_details", R"({"cached_tokens":0,"cache_write_tokens":0})");
+      spent.integer("output_tokens", out);
+      spent.json("output_tokens_details", R"({"reasoning_tokens":0})");
+      spent.integer("total_tokens", in + out);
+      spent.close();
+    }
     of.close();
   };
   const auto item = [&](auto& event, std::string_view status, std::string_view arguments) {
@@ -244,26 +255,19 @@ void machine::tell_of_response(const conversation::tool_call& call, const std::s
 }
 
 void machine::on_duplex(const duplex_call_abort& event) {
-  for (auto& each : delegations_)
-    if (each.id == event.call_id) each.waits = false;
+  for (auto& each : delegations_) each.over = each.over || each.id == event.call_id;
   inform("delegation_expired", "Nobody has answered delegation " + event.call_id + " in time; the model was told so.");
 }
 
-bool machine::waits_for(std::string_view delegation) const {
-  return inner_.is_duplex() && inner_.ready() &&
-         std::any_of(delegations_.begin(), delegations_.end(),
-                     [&](const auto& each) { return each.waits && each.id == delegation; });
+/// Whether the duplex session that asked for it waits for its result.
+bool machine::waits_for(const delegation& which) const {
+  return which.waits && !which.over && inner_.is_duplex() && inner_.ready();
 }
 
-/// The result of a delegation that the duplex session waits for.
-machine::complaint machine::resolve(const std::string& delegation, std::string result) {
-  if (result.size() > max_tool_result_bytes)
-    return fault{"invalid_value", "A result may have " + std::to_string(max_tool_result_bytes) + " bytes.", "output"};
-  for (auto& each : delegations_)
-    if (each.id == delegation) each.waits = false;
+void machine::tell_result(delegation& which, std::string result) {
+  which.over = true;
   told_at_ = now_;
-  inner_.say(tool_result_event{delegation, std::move(result), false});
-  return std::nullopt;
+  inner_.say(tool_result_event{which.id, std::move(result), false});
 }
 
 /// The model has heard enough, whatever the voice detector thinks: who speaks from now on interrupts it.

@@ -61,10 +61,15 @@ void read_delegation(field_set& from, event_sound& event, session_config& into) 
   auto responses = delegation.object("responses");
   if (raw != into.delegation) realtime::check_functions(responses, event);
   if (from.failed()) return;
+  if (const auto choice = responses.at("tool_choice"); choice.given())
+    into.may_call = !(choice.is(json::kind::string) && json::means(choice, "none"));
+  const auto tools = responses.at("tools");
+  const bool goes_on = into.names_delegation && into.delegates_to_client == (type == "client");
+  if (goes_on && !tools.given()) return; // what an update does not name stays
   into.delegation = raw;
   into.delegates_to_client = type == "client";
   into.names_delegation = true;
-  into.functions = responses.at("tools").is(json::kind::array) ? std::string(responses.at("tools").raw()) : "[]";
+  into.functions = tools.is(json::kind::array) && !json::elements(tools, 1).empty() ? std::string(tools.raw()) : "[]";
 }
 
 void read_input(field_set& from, event_sound& sound, session_config& into) {

@@ -61,6 +61,7 @@ machine::machine(origin from, machine_terms terms, random_source random)
       inner_(inner_effects_, terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
+  note_functions();
   config_.can_transcribe = terms_.transcribes;
 }
 
@@ -140,6 +141,7 @@ std::optional<fault> machine::handle(session_update& event) {
   else if (next->instructions != config_.instructions)
     tell_duplex({conversation::role::system, next->instructions});
   config_ = std::move(*next);
+  note_functions();
   note_lane();
   send_session("session.updated");
   if (config_.turns.type == turn_detection::kind::none && input_.in_turn()) end_turn(input_.now_ms());
@@ -151,9 +153,7 @@ machine::lane machine::lane_now() const {
   if (turns.type == turn_detection::kind::none) return lane::manual;
   const bool semantic = turns.type == turn_detection::kind::semantic_vad || terms_.server_vad_is_duplex;
   const bool whole = semantic && turns.create_response;
-  // What must be called is called in chat.
-  const bool calls = config_.tools != "[]" && !(terms_.duplex_calls && config_.tool_choice == R"("auto")");
-  return whole && !calls ? lane::duplex : lane::turn;
+  return whole && (config_.tools == "[]" || calls_in_duplex_) ? lane::duplex : lane::turn;
 }
 
 // ---- sound

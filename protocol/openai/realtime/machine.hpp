@@ -166,6 +166,7 @@ private:
   void feed_duplex();
   void tell_duplex(text_message news);
   bool tell_result(const item& output);
+  void note_functions();
   init_event duplex_init() const;
   std::optional<time_point> silence_due() const;
   std::optional<time_point> idle_due() const;
@@ -207,6 +208,7 @@ private:
   std::optional<time_point> asked_at_; ///< the end of a turn that a duplex session has not answered
   bool answer_due_ = false;            ///< to a turn of the user, once nothing else is being said
   bool watches_ = false;               ///< the client has shown what a camera sees: duplex sessions are of video
+  bool calls_in_duplex_ = false;       ///< the session's functions may be called there, and need not be called
   std::vector<std::string> delegated_; ///< calls of the duplex session whose results it waits for
   bool duplex_refused_ = false;        ///< there was no slot for this turn
   bool duplex_stale_ = false;          ///< the conversation has what the duplex session has not heard

@@ -296,7 +296,7 @@ init_event machine::duplex_init() const {
   if (config_.audible) out.voice = speech::voice_named(terms_.voices.get(), config_.voice);
   out.config.force_listen_count = 0;
   out.config.generate_audio = config_.audible;
-  if (terms_.duplex_calls && config_.tools != "[]") out.offer.tools = offered_functions(config_.tools);
+  if (calls_in_duplex_) out.offer.tools = offered_functions(config_.tools);
   return out;
 }
 
@@ -316,6 +316,12 @@ void machine::on_duplex(const error_event& event) {
 
 void machine::on_duplex(const session_closed&) {
   lose_inner({answer_end::how::failed, "server_error"});
+}
+
+/// What must be called is called in chat, and so is what is too much to judge each turn by.
+void machine::note_functions() {
+  calls_in_duplex_ = terms_.duplex_calls && config_.tools != "[]" && config_.tool_choice == R"("auto")" &&
+                     fit_to_judge(offered_functions(config_.tools));
 }
 
 /// The conversation wants a function called: a part of what the model says, or a response of its own.
