@@ -1,15 +1,20 @@
 """Functions that a full-duplex conversation calls while it goes on (docs/protocol.md 17), with the trained model: it hears "What time is it?" and can call a function for that."""
 import base64
 import json
+import signal
 import threading
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from nodes import wait_until
 from realtime import UNIT, Client, floats, say
-from test_openai_clients import nano
+from resuming import Resuming
+from test_durable import come_back
+from test_nodes import cluster  # noqa: F401 (a fixture)
+from test_openai_clients import NANO, nano
+from test_survival import QUICK, busy_workers
 
 CLOCK = {"type": "function", "function": {"name": "get_time", "description": "Get the current time.", "parameters": {"type": "object", "properties": {}}}}
 QUESTION = np.concatenate([np.zeros(3 * UNIT, np.float32), say("What time is it?")])
@@ -99,12 +104,51 @@ def test_a_client_that_never_answers_loses_the_call(tmp_path):
     server = nano(tmp_path, "--set", "limits.delegation_seconds=1")
     with Client(server) as client:
         client.init(tools=[CLOCK])
-        talk = Talk(client, QUESTION)
-        talk.until_said("I have no clock.")
+        talk, _ = called(client)
         call, aborted = talk.until("response.tool_call.done"), talk.until("response.tool_call.abort")
         assert (aborted["tool_call_id"], aborted["reason"]) == (call["tool_call_id"], "timeout")
         client.send({"type": "input.tool_result", "tool_call_id": call["tool_call_id"], "content": "14:30"})
         assert client.until_error()["code"] == "invalid_payload"
+    assert server.stop() == 0
+
+
+def called(client: Client) -> tuple[Talk, dict]:
+    """A conversation that has asked its client for the time, and is quiet again."""
+    talk = Talk(client, QUESTION)
+    talk.until_said("I have no clock.")
+    talk.until_quiet()
+    return talk, {"type": "input.tool_result", "tool_call_id": talk.until("response.tool_call.done")["tool_call_id"], "content": "14:30"}
+
+
+def test_a_worker_dies_while_a_call_is_under_way(cluster):  # noqa: F811
+    gateway = cluster.gateway(*QUICK)
+    workers = {name: cluster.worker(gateway, "--model", str(NANO), "--set", f"nodes.name={name}") for name in "ab"}
+    gateway.wait_for_workers(2)
+    with Client(gateway) as client:
+        client.init(tools=[CLOCK])
+        talk, result = called(client)
+        (holder,) = wait_until(lambda: len(busy := busy_workers(gateway)) == 1 and busy, "its worker alone is busy")
+        workers[holder].end(signal.SIGKILL)
+        client.send(result)
+        assert talk.until_said("It is fourteen thirty.") <= 2
+        client.say_goodbye()
+    gateway.wait_until_free()
+
+
+def test_the_process_dies_while_a_call_is_under_way(tmp_path):
+    flags = ("--set", f"journal.dir={tmp_path / 'journal'}")
+    server = nano(tmp_path, *flags)
+    client = Resuming(server, "audio")
+    client.init(tools=[CLOCK])
+    talk, result = called(client)
+    assert server.stop(signal.SIGKILL) == -signal.SIGKILL
+    server = nano(tmp_path, *flags)
+    come_back(client, server)
+    client.send(result)
+    assert talk.until_said("It is fourteen thirty.") <= 2
+    client.send(result)
+    assert client.until_error()["code"] == "invalid_payload"  # it has had that one
+    client.say_goodbye()
     assert server.stop() == 0
 
 
@@ -142,25 +186,6 @@ def openai_talk(client: Client, append: str, sound: np.ndarray, until, seconds: 
     finally:
         over.set()
         microphone.join()
-
-
-def test_live_delegates_to_its_client(server):
-    """`session.delegation.created` goes out; the answer that comes as commentary is told by the conversation that goes on."""
-    address = server.realtime.replace("/v1/realtime", "/v1/live/sessions")
-    with Client(SimpleNamespace(realtime=address), None) as client:
-        client.send({"type": "session.start", "session": {"model": "any", "audio": {"format": {"type": "audio/pcm", "rate": 16000}}, "delegation": {"type": "client"}}})
-        client.until("session.started")
-        said = []
-
-        def heard(event):
-            if event["type"] == "session.delegation.created":
-                assert event["delegation"]["target"] == "client" and event["offset_ms"] > 3000
-                client.send({"type": "session.commentary.append", "delegation_id": event["delegation"]["id"], "content": "14:30"})
-            if event["type"] == "session.output_transcript.delta":
-                said.append(event["delta"])
-            return True if "fourteen thirty" in "".join(said) else None
-
-        assert openai_talk(client, "session.input_audio.append", QUESTION, heard)
 
 
 def test_realtime_calls_in_full_duplex(tmp_path):
