@@ -17,7 +17,7 @@ namespace parley::actors {
 /// What net/ holds of a session. Small frames are worked on where they come in, large ones
 /// and those that may hold much sound in few bytes on threads of their own, all in their order.
 template<class Actor>
-class frame_handle final : public session_handle {
+class frame_handle : public session_handle {
 public:
   /// `small_bytes`: a longer frame is large.
   frame_handle(Actor session, std::shared_ptr<large_frames::strand> strand, std::size_t small_bytes,
@@ -32,6 +32,9 @@ public:
 
   void binary() override { in_order(client_binary{link_}); }
   void gone() override { in_order(client_gone{link_}); }
+
+protected:
+  const Actor& session() const { return session_; }
 
 private:
   /// Whether decoding may take longer than the frame's size suggests. Reads all of it: ask only about small ones.

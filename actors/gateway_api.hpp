@@ -41,6 +41,12 @@ public:
   /// Sends what is queued, then the close frame. Later calls of send and close do nothing.
   virtual void close(std::uint16_t code, std::string reason) = 0;
 
+  /// Of a call: has its client hear these samples at 24 kHz, after all that it is yet to hear.
+  virtual void play(std::shared_ptr<const std::vector<float>>) {}
+
+  /// Of a call: drops what its client is yet to hear.
+  virtual void stop_playing() {}
+
   /// Returns the credit for one frame of that many bytes from `session_handle::text`, so that the connection may read
   /// on.
   virtual void taken(std::size_t bytes) = 0;
@@ -70,6 +76,10 @@ public:
   /// Passes on one text frame, valid UTF-8. The session may work on it, and answer over its link, before this returns. The
   /// connection stops reading while too many frames or bytes have not been `taken`, which bounds the session's mailbox.
   virtual void text(std::string&& frame) = 0;
+
+  /// Of a call: what its client says, samples at 16 kHz. As for `text`, but there is no credit: packets come at the pace of time, and
+  /// the connection drops what comes faster.
+  virtual void sound(std::vector<float>&&) {}
 
   /// A binary frame arrived; the session closes with 1003.
   virtual void binary() = 0;
@@ -101,7 +111,9 @@ struct realtime_request {
   std::string model = "parley"; ///< as the client names it; in Live it does so later
   bool served = true; ///< false: a kind of session that there isn't, which the client is told over the connection
   openai_dialect spoken = openai_dialect::realtime;
-  std::optional<std::string> session{}; ///< JSON: what the session begins with, from the client's ephemeral key
+  std::optional<std::string>
+      session{};     ///< JSON: what the session begins with, from the client's ephemeral key or its call
+  bool call = false; ///< its sound goes beside the frames
 };
 
 /// How often a client may start sessions: settings `limits.starts_per_address` and `limits.starts_per_key`. Implemented by net/.
@@ -128,6 +140,17 @@ public:
 
   /// Why the key may use no more for now, in words for its client; none = it may.
   virtual std::optional<std::string> spent() const = 0;
+
+  /// What is left of a quota.
+  struct left {
+    bool in_seconds = false; ///< of conversation; otherwise in tokens
+    double limit = 0;
+    double rest = 0;                   ///< of it; 0 = spent
+    std::chrono::seconds renews_in{0}; ///< then the rest is `limit` again
+  };
+
+  /// Of the quotas that have a limit.
+  virtual std::vector<left> rests() const = 0;
 };
 
 class recording_tap;

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 // The messages between the actors of a server: aggregates without behaviour, immutable once sent (except that a handler
 // which is the only receiver may move from a message through a mutable reference). Samples travel as shared pointers;
@@ -32,6 +33,7 @@ struct server_snapshot;
 struct guest_said;   // from its client, if that is inside the process
 struct client_frame; // from its connection
 struct client_binary;
+struct client_sound; // in a call
 struct client_gone;
 struct link_offer;    // from the server core
 struct close_request; // from POST /sessions/{id}/close
@@ -115,6 +117,11 @@ struct client_frame {
 struct guest_said {
   protocol::result<protocol::client_event> event;
   std::shared_ptr<large_frames::turn> turn{}; ///< as above
+};
+
+/// What the client of a call says (session_handle::sound).
+struct client_sound {
+  std::vector<float> samples;
 };
 
 /// A binary frame arrived.
@@ -464,6 +471,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::move_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::timer_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::transcript_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_sound)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)

@@ -44,6 +44,17 @@ public:
   void gone() override {}
 };
 
+/// Of the quotas in tokens the one of which the fewest are left.
+std::optional<protocol::openai::realtime::token_limit> least_tokens(std::span<const usage_account::left> rests) {
+  const usage_account::left* least = nullptr;
+  for (const auto& each : rests)
+    if (!each.in_seconds && (least == nullptr || each.rest < least->rest)) least = &each;
+  if (least == nullptr) return std::nullopt;
+  return protocol::openai::realtime::token_limit{static_cast<std::int64_t>(least->limit),
+                                                 static_cast<std::int64_t>(least->rest),
+                                                 static_cast<double>(least->renews_in.count())};
+}
+
 } // namespace
 
 server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others,
@@ -263,17 +274,30 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
   terms.owner = owner;
   terms.may_start = std::move(may_start);
   terms.backlog_units = limits_.failover_units;
-  protocol::openai::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
-                                          info.realtime->session.value_or("")};
+  if (info.account) terms.tokens_left = [account = info.account] { return least_tokens(account->rests()); };
+  protocol::openai::realtime::origin from{
+      info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000, info.realtime->session.value_or(""),
+      info.realtime->call};
   auto machine = std::make_unique<protocol::openai::realtime::machine>(std::move(from), terms, secure_random);
   const bool beta = info.realtime->spoken == openai_dialect::realtime_beta;
   return std::make_unique<protocol::openai::beta::beta_adapter>(std::move(machine), beta);
 }
 
+namespace {
+
+/// Of a connection that speaks a dialect of OpenAI's. The sound of a call is worked on where it comes in.
+class realtime_handle final : public frame_handle<realtime_actor> {
+public:
+  using frame_handle::frame_handle;
+  void sound(std::vector<float>&& samples) override { pass_here(session(), client_sound{std::move(samples)}); }
+};
+
+} // namespace
+
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
   auto machine = adapter_for(info);
   auto strand = large_frames_.open(owner_of(info));
-  return std::make_unique<frame_handle<realtime_actor>>(
+  return std::make_unique<realtime_handle>(
       system_.spawn<realtime_session>(realtime_, surroundings_.clock, surroundings_.counted, std::move(machine),
                                       surroundings_.open, surroundings_.recordings.get(), std::move(info),
                                       std::move(link)),

@@ -293,6 +293,11 @@ const std::array table{
     key{"openai.live_barge_in_ms", PARLEY_MEMBER(openai.live_barge_in_ms),
         "In OpenAI's Live API, how much speech of the user stops the model. 0 = the model alone decides.", 0, 10000},
 
+    key{"webrtc.enabled", PARLEY_MEMBER(webrtc.enabled),
+        "Calls over WebRTC (POST /v1/realtime/calls), if the program was built with them. Off = 501."},
+    key{"webrtc.port", PARLEY_MEMBER(webrtc.port),
+        "UDP port of all calls. 0 = the number of server.port. Calls are reached at server.host.", 0, 65535},
+
     key{"engine.seed", PARLEY_MEMBER(engine.seed),
         "Seed of sessions without their own: a whole number, or \"none\" = random."},
     key{"engine.dtype", PARLEY_MEMBER(engine.precision),

@@ -141,6 +141,11 @@ struct settings {
   } openai;
 
   struct {
+    bool enabled = true;
+    int port = 0; ///< UDP; 0 = the number of server.port
+  } webrtc;
+
+  struct {
     std::optional<std::uint64_t> seed;  ///< none = random
     dtype precision = dtype::automatic; ///< key `engine.dtype`
     quantization quant = quantization::none;

@@ -17,6 +17,7 @@ listener::listener(asio::io_context& io, const std::string& host, std::uint16_t 
   acceptor_.non_blocking(true);
   acceptor_.listen();
   port_ = acceptor_.local_endpoint().port();
+  address_ = where.address().to_string();
   reachable_ = !peer_at(where.address()).loopback;
 }
 

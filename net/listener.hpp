@@ -24,6 +24,9 @@ public:
 
   std::uint16_t port() const { return port_; }
 
+  /// The address, as a number.
+  const std::string& address() const { return address_; }
+
   /// Whether other machines can reach it.
   bool is_reachable() const { return reachable_; }
 
@@ -41,6 +44,7 @@ private:
   base::log_throttle short_{std::chrono::minutes(1)};
   service& shared_;
   std::uint16_t port_ = 0;
+  std::string address_;
   bool reachable_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "net/self_signed.hpp"
 
+#include "base/file_writes.hpp"
 #include "config/load.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fcntl.h>
 #include <functional>
 #include <memory>
 #include <openssl/evp.h>
@@ -16,7 +16,7 @@
 #include <openssl/x509v3.h>
 #include <stdexcept>
 #include <string_view>
-#include <unistd.h>
+#include <system_error>
 
 namespace parley::net {
 namespace {
@@ -30,6 +30,7 @@ struct release {
   void operator()(X509* of) const { X509_free(of); }
   void operator()(EVP_PKEY* of) const { EVP_PKEY_free(of); }
   void operator()(X509_EXTENSION* of) const { X509_EXTENSION_free(of); }
+  void operator()(BIO* of) const { BIO_free(of); }
   void operator()(std::FILE* of) const { std::fclose(of); }
 };
 template<class T>
@@ -105,17 +106,17 @@ owned<X509> sign(EVP_PKEY* key, const std::vector<std::string>& hosts) {
   return cert;
 }
 
-/// Writes a temporary file and renames it, so that nobody ever reads half a file.
-void write(const std::filesystem::path& file, int permissions, const std::function<bool(std::FILE*)>& content) {
-  std::error_code ec;
-  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ec);
-  const auto aside = file.string() + ".new";
-  const int descriptor = ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, permissions);
-  owned<std::FILE> out(descriptor < 0 ? nullptr : ::fdopen(descriptor, "w"));
-  if (!out && descriptor >= 0) ::close(descriptor);
-  const bool written = out && content(out.get()) && std::fflush(out.get()) == 0;
-  if (written) std::filesystem::rename(aside, file, ec);
-  if (!written || ec) throw config::settings_error("tls: " + file.string() + " cannot be written");
+void write(const std::filesystem::path& file, unsigned permissions, const std::function<bool(BIO*)>& content) {
+  const owned<BIO> out(BIO_new(BIO_s_mem()));
+  must(out && content(out.get()));
+  const char* text = nullptr;
+  const auto size = static_cast<std::size_t>(BIO_get_mem_data(out.get(), &text));
+  try {
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+    base::replace_file(file, {text, size}, false, permissions);
+  } catch (const std::system_error& problem) {
+    throw config::settings_error("tls: " + file.string() + " cannot be written: " + problem.code().message());
+  }
 }
 
 } // namespace
@@ -125,10 +126,10 @@ void make_self_signed(const std::filesystem::path& cert, const std::filesystem::
   const owned<EVP_PKEY> pair(EVP_EC_gen("P-256"));
   must(pair != nullptr);
   const auto signed_by_itself = sign(pair.get(), hosts);
-  write(key, 0600, [&](std::FILE* out) {
-    return PEM_write_PrivateKey(out, pair.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1;
+  write(key, 0600, [&](BIO* out) {
+    return PEM_write_bio_PrivateKey(out, pair.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1;
   });
-  write(cert, 0644, [&](std::FILE* out) { return PEM_write_X509(out, signed_by_itself.get()) == 1; });
+  write(cert, 0644, [&](BIO* out) { return PEM_write_bio_X509(out, signed_by_itself.get()) == 1; });
 }
 
 bool holds_for_a_while(const std::filesystem::path& cert) {

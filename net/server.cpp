@@ -1,5 +1,6 @@
 #include "net/server.hpp"
 
+#include "net/call/calls.hpp"
 #include "net/descriptors.hpp"
 #include "net/io_thread.hpp"
 #include "net/listener.hpp"
@@ -73,6 +74,8 @@ server_options options_from(const config::settings& settings) {
   options.openai = settings.openai.realtime;
   options.transcribes = settings.openai.transcribe == config::transcription::chat;
   options.ephemeral_secret_file = settings.auth.ephemeral_secret_file;
+  options.webrtc = settings.webrtc.enabled;
+  options.webrtc_port = static_cast<std::uint16_t>(settings.webrtc.port);
   return options;
 }
 
@@ -103,7 +106,7 @@ public:
          [this] { return shared_.all.count(); },
          std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count(),
          options.openai == config::openai_door::off ? nullptr : &shared_.entrance.ephemeral(), options.transcribes,
-         &shared_.entrance.usage()});
+         [this] { return shared_.calls.get(); }, &shared_.entrance.usage()});
     try {
       listener_ = std::make_shared<listener>(io_, host_, options.port, shared_);
     } catch (const boost::system::system_error& error) {
@@ -113,6 +116,11 @@ public:
       log()->warn("whoever reaches {} may talk to this server: auth.keys_file is not set", host_);
     if (listener_->is_reachable() && shared_.entrance.asks_for_keys() && !shared_.tls.get())
       log()->warn("API keys come to {} in plain text: tls.mode is off", host_);
+    if (options.webrtc && options.openai != config::openai_door::off) {
+      const auto udp = options.webrtc_port != 0 ? options.webrtc_port : port();
+      if (auto media = make_media_library({listener_->address(), udp}))
+        shared_.calls = std::make_unique<calls>(io_, shared_, std::move(media));
+    }
     listener_->run();
     for (int i = 0; i < std::max(options.threads, 1); ++i)
       threads_.emplace_back([this] { run_guarded(io_, "a connection"); });
@@ -147,9 +155,11 @@ public:
       shared_.all.wait_empty(std::chrono::steady_clock::now() + std::chrono::seconds(5));
     }
     shared_.body_readers.join();
+    if (shared_.calls) shared_.calls->stop();
     work_.reset();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
+    shared_.calls.reset(); // before `io_`, whose timers its calls have
   }
 
   std::uint16_t port() const { return listener_->port(); }

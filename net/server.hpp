@@ -33,6 +33,8 @@ struct server_options {
   config::openai_door openai = config::openai_door::automatic;
   bool transcribes = false;                    ///< setting `openai.transcribe`
   std::filesystem::path ephemeral_secret_file; ///< empty = a secret of this process
+  bool webrtc = true;                          ///< calls, if the program was built with them
+  std::uint16_t webrtc_port = 0;               ///< UDP; 0 = the number of the port above
   default_voice voice;
   std::string model = "default"; ///< id in GET /v1/models
 };

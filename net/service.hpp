@@ -7,6 +7,7 @@
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
 #include "net/access/peer.hpp"
+#include "net/call_acceptor.hpp"
 #include "net/channel/frame_buffer.hpp"
 #include "net/connections.hpp"
 #include "net/limits.hpp"
@@ -45,6 +46,7 @@ struct service {
   base::log_throttle refused_pages{std::chrono::minutes(1)};
   base::log_throttle refusals{std::chrono::minutes(1), 20};
   boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
+  std::unique_ptr<call_acceptor> calls{};   ///< null = there is no WebRTC
 
   /// Begins what a client was let in for. Its key may have been removed since then.
   std::unique_ptr<actors::session_handle> admit(actors::connection_info info,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/lower.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -8,12 +10,7 @@
 // Small text functions for headers and settings. Pure.
 namespace parley::net {
 
-/// ASCII letters to lower case.
-inline std::string lower(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return small;
-}
+using base::lower;
 
 /// Removes and returns the first word of a list separated by spaces; nothing if none is left.
 inline std::optional<std::string_view> take_word(std::string_view& list) {

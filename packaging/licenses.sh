@@ -7,6 +7,8 @@ build=$1 folder=$2
 mkdir -p "$folder"
 cp "$root/LICENSE" "$folder/LICENSE"
 cp "$root/protocol/speech/silero/LICENSE" "$folder/silero-vad.txt"
+datachannel=$(sed -n 's/^DataChannel_INCLUDE_DIR:[A-Z]*=//p' "$build/CMakeCache.txt")
+[ ! -d "$datachannel/../licenses" ] || cp "$datachannel"/../licenses/*.txt "$folder/"
 headers=(libboost1.81-dev libcli11-dev libexpected-dev nlohmann-json3-dev)
 packages=("${headers[@]}")
 while read -r library; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What takes longer than a change should wait for: each fuzz target searched for FUZZ_SECONDS (60), a soak of SOAK_SECONDS (1800) on the
 # sanitized server, then the container image (scripts/image.sh), the wheel on fresh systems (scripts/wheel_systems.sh), the Debian package on one
-# (scripts/deb_system.sh), and a release made twice
+# (scripts/deb_system.sh), a drill of what happens to a cluster at night (scripts/drill.py), and a release made twice
 # (scripts/release.sh), which must come out the same. Stops at the first finding. New inputs of the fuzzers go to
 # build/fuzz/found; what broke a target is named there.
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
@@ -31,6 +31,9 @@ scripts/image.sh
 
 scripts/wheel_systems.sh
 scripts/deb_system.sh
+
+prepare release parley
+"$PARLEY_CACHE/venv/bin/python" scripts/drill.py
 
 for time in first second; do scripts/release.sh "build/$time" >&2; done
 cmp build/first/SHA256SUMS build/second/SHA256SUMS

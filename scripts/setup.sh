@@ -124,6 +124,8 @@ install_torch() {
 
 source "$root/scripts/torch_wheel.sh"
 install_torch "${1:-}"
+source "$root/scripts/datachannel.sh"
+install_datachannel "$venv" "$cache"
 [ -z "${1:-}" ] || python_packages requirements.tests.txt "installing the Python packages of the tests"
 [ -z "${1:-}" ] || python_packages requirements.packaging.txt "installing helm, for the test of packaging/helm" "that test"
 [ -z "${1:-}" ] || unpacked_packages

@@ -227,6 +227,7 @@ const WORDS = {
   "soon": ["This conversation ends in about {time}: {why}.", "本次对话将在约 {time}后结束：{why}。"],
   "soon.timeout": ["the time limit", "即将达到时长上限"],
   "soon.context_full": ["the model's memory is nearly full", "模型的记忆即将用完"],
+  "soon.quota_exceeded": ["this key has used up nearly all that it may", "此密钥的用量即将用完"],
   "soon.server_shutdown": ["the server is being shut down", "服务器正在关闭"],
   "device.NotAllowedError": ["The browser did not get permission. Allow it in the address bar, then start again.", "浏览器没有获得权限。请在地址栏中允许后重新开始。"],
   "device.NotFoundError": ["No microphone or camera was found. Connect one, then start again.", "没有找到麦克风或摄像头。请连接设备后重新开始。"],

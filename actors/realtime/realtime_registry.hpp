@@ -15,9 +15,10 @@
 namespace parley::actors {
 
 using realtime_actor =
-    caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<guest_event>, caf::reacts_to<guest_closed>, caf::reacts_to<transcript_ready>,
-                     caf::reacts_to<drain_request>, caf::reacts_to<close_request>, caf::reacts_to<timer_due>>;
+    caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_sound>, caf::reacts_to<client_binary>,
+                     caf::reacts_to<client_gone>, caf::reacts_to<guest_event>, caf::reacts_to<guest_closed>,
+                     caf::reacts_to<transcript_ready>, caf::reacts_to<drain_request>, caf::reacts_to<close_request>,
+                     caf::reacts_to<timer_due>>;
 
 /// A server's connections that speak OpenAI's Realtime API. Thread-safe.
 class realtime_registry {

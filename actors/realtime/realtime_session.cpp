@@ -48,6 +48,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
         carry_out(machine_->on_frame(frame.text, steady_now()));
         link_->taken(frame.text.size());
       },
+      [this](const client_sound& heard) { carry_out(machine_->on_sound(heard.samples, steady_now())); },
       [this](const client_binary&) {
         carry_out({protocol::openai::end_client{1003, "binary frames are not used"}});
       },
@@ -89,6 +90,14 @@ void realtime_session::carry_out(protocol::openai::effects&& effects) {
 
 void realtime_session::perform(protocol::openai::to_client& effect) {
   link_->send(std::make_shared<const std::string>(std::move(effect.frame)));
+}
+
+void realtime_session::perform(protocol::openai::play_sound& effect) {
+  link_->play(std::move(effect.sound));
+}
+
+void realtime_session::perform(const protocol::openai::drop_sound&) {
+  link_->stop_playing();
 }
 
 void realtime_session::perform(protocol::openai::end_client& effect) {

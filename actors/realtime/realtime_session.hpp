@@ -35,6 +35,8 @@ protected:
 private:
   void carry_out(protocol::openai::effects&& effects);
   void perform(protocol::openai::to_client& effect);
+  void perform(protocol::openai::play_sound& effect);
+  void perform(const protocol::openai::drop_sound&);
   void perform(protocol::openai::end_client& effect);
   void perform(protocol::guest::open_session& effect);
   void perform(protocol::guest::to_session& effect);

@@ -1,6 +1,6 @@
 #include "actors/recording/recording_folder.hpp"
 
-#include "actors/recording/file_writes.hpp"
+#include "base/file_writes.hpp"
 #include "conversation/image_format.hpp"
 #include "protocol/chat_budget.hpp"
 #include "protocol/json/writer.hpp"
@@ -58,8 +58,8 @@ std::string_view suffix_of(std::string_view picture) {
 recording_folder::recording_folder(const fs::path& directory, recording_facts facts)
     : folder_(make_folder(directory / facts.folder)), facts_(std::move(facts)),
       input_(folder_ / "input.wav", input_rate), output_(folder_ / "output.wav", output_rate),
-      events_(make_file(folder_ / "events.jsonl")) {
-  replace_file(folder_ / "meta.json", to_json(facts_) + "\n");
+      events_(base::make_file(folder_ / "events.jsonl")) {
+  base::replace_file(folder_ / "meta.json", to_json(facts_) + "\n");
 }
 
 recording_folder::~recording_folder() {
@@ -79,7 +79,7 @@ void recording_folder::write(speaker from, double t_ms, std::string_view frame, 
   line += event ? *event : bytes_left_out("no JSON", frame.size());
   write.close();
   line += '\n';
-  write_at(events_, line.data(), line.size(), event_bytes_);
+  base::write_at(events_, line.data(), line.size(), event_bytes_);
   event_bytes_ += line.size();
   ++facts_.events;
   facts_.seconds = t_ms / 1000;
@@ -121,9 +121,9 @@ std::string recording_folder::keep_picture(std::string_view content) {
   std::array<char, 24> number{};
   std::snprintf(number.data(), number.size(), "%06lld", static_cast<long long>(facts_.pictures));
   const std::string name = std::string("frames/").append(number.data()).append(suffix_of(*file));
-  const int to = make_file(folder_ / name);
+  const int to = base::make_file(folder_ / name);
   try {
-    write_at(to, file->data(), file->size(), 0);
+    base::write_at(to, file->data(), file->size(), 0);
   } catch (...) {
     ::close(to);
     throw;
@@ -150,7 +150,7 @@ void recording_folder::finish(std::string state, std::string mode, std::string r
   facts_.output_samples = static_cast<std::int64_t>(output_.samples());
   facts_.bytes = static_cast<std::int64_t>(event_bytes_) + picture_bytes_ +
                  2 * (facts_.input_samples + facts_.output_samples) + 2 * 44;
-  replace_file(folder_ / "meta.json", to_json(facts_) + "\n");
+  base::replace_file(folder_ / "meta.json", to_json(facts_) + "\n");
 }
 
 } // namespace parley::actors

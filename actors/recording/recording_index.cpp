@@ -2,7 +2,7 @@
 
 #include "actors/log/log_file.hpp"
 #include "actors/logger.hpp"
-#include "actors/recording/file_writes.hpp"
+#include "base/file_writes.hpp"
 #include "base/printable.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ void recording_index::read_folder(const fs::path& folder) {
     count_files(folder, *facts);
     facts->state = "cut";
     try {
-      replace_file(folder / "meta.json", to_json(*facts) + "\n");
+      base::replace_file(folder / "meta.json", to_json(*facts) + "\n");
     } catch (const std::exception& problem) {
       log()->warn("{} cannot be brought up to date: {}", base::printable((folder / "meta.json").string(), 1024),
                   problem.what());

@@ -1,6 +1,6 @@
 #include "actors/recording/wav_track.hpp"
 
-#include "actors/recording/file_writes.hpp"
+#include "base/file_writes.hpp"
 #include "base/wav.hpp"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ std::int16_t to_pcm16(float sample) {
 
 } // namespace
 
-wav_track::wav_track(const std::filesystem::path& file, std::uint32_t rate) : file_(make_file(file)), rate_(rate) {
+wav_track::wav_track(const std::filesystem::path& file, std::uint32_t rate)
+    : file_(base::make_file(file)), rate_(rate) {
   write_header();
 }
 
@@ -36,7 +37,7 @@ std::uint64_t wav_track::append(std::span<const float> samples) {
   scratch_.resize(samples.size());
   std::transform(samples.begin(), samples.end(), scratch_.begin(), to_pcm16);
   // The sound first, so that the header never promises more than the file holds.
-  write_at(file_, scratch_.data(), scratch_.size() * 2, header_bytes + samples_ * 2);
+  base::write_at(file_, scratch_.data(), scratch_.size() * 2, header_bytes + samples_ * 2);
   const auto before = samples_;
   samples_ += samples.size();
   write_header();
@@ -45,7 +46,7 @@ std::uint64_t wav_track::append(std::span<const float> samples) {
 
 void wav_track::write_header() {
   const auto header = base::wav_header(rate_, static_cast<std::uint32_t>(samples_ * 2));
-  write_at(file_, header.data(), header.size(), 0);
+  base::write_at(file_, header.data(), header.size(), 0);
 }
 
 } // namespace parley::actors

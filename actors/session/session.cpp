@@ -7,6 +7,7 @@
 #include "actors/log_exceptions.hpp"
 #include "actors/logger.hpp"
 #include "actors/secure_random.hpp"
+#include "actors/session/quota_forecast.hpp"
 #include "actors/unix_time.hpp"
 #include "protocol/codec/event_writer.hpp"
 
@@ -238,7 +239,9 @@ void session::charge(protocol::time_point now) {
 void session::spend(protocol::time_point now) {
   if (!charged_until_) return;
   charge(now);
-  if (auto spent = connection_.account->spent()) carry_out(machine_->on_quota_spent(std::move(*spent), now));
+  if (auto spent = connection_.account->spent()) return carry_out(machine_->on_quota_spent(std::move(*spent), now));
+  if (const auto left = quota_forecast(connection_.account->rests(), charged_tokens_, now - connection_.accepted))
+    carry_out(machine_->on_quota_low(*left, now));
 }
 
 void session::log_end() {
@@ -252,6 +255,7 @@ void session::log_end() {
   facts.text("reason", reason);
   facts.number("units", did.answered);
   facts.number("late_units", did.late);
+  facts.seconds("heard", static_cast<double>(did.heard) / 16'000);
   facts.seconds("spoken", static_cast<double>(did.spoken) / 24'000);
   facts.number("moves", did.moves);
   log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", reason,

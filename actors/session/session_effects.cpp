@@ -90,6 +90,7 @@ void session::perform(const protocol::open_engine& effect) {
 }
 
 void session::perform(conversation::submit_unit& order) {
+  meter_.submitted(order);
   lease_.order(std::move(order));
 }
 
@@ -98,6 +99,7 @@ void session::perform(const conversation::cut& order) {
 }
 
 void session::perform(conversation::submit_turn& order) {
+  meter_.submitted(order);
   lease_.order(std::move(order));
 }
 

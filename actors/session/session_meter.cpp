@@ -30,6 +30,17 @@ void session_meter::sent(const protocol::server_event& event, protocol::mode kin
     worker_->turn_latency->Observe((*done->measured.wall_clock_ms + done->measured.queue_ms.value_or(0)) / 1000);
 }
 
+void session_meter::submitted(const conversation::turn_request& turn) {
+  const auto add = [this](const conversation::pcm& sound) { tally_.heard += sound ? sound->size() : 0; };
+  for (const auto& message : turn.messages) {
+    if (message.from != conversation::role::user) continue;
+    for (const auto& item : message.content) {
+      if (const auto* audio = std::get_if<conversation::audio_item>(&item)) add(audio->samples);
+      if (const auto* video = std::get_if<conversation::video_item>(&item)) add(video->samples);
+    }
+  }
+}
+
 void session_meter::answered(const protocol::output_delta& delta, protocol::mode kind) {
   if (const auto dropped = delta.measured.dropped_chunks.value_or(0); dropped > dropped_) {
     all_.dropped_units().Increment(static_cast<double>(dropped - dropped_));

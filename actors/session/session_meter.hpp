@@ -20,6 +20,7 @@ public:
     std::int64_t answered = 0; ///< units
     std::int64_t late = 0;     ///< of these
     std::int64_t moves = 0;
+    std::size_t heard = 0;  ///< samples of the user's sound, at 16 kHz
     std::size_t spoken = 0; ///< samples of speech, at 24 kHz
   };
   const tally& so_far() const { return tally_; }
@@ -32,6 +33,10 @@ public:
 
   /// Counts an event sent to the client.
   void sent(const protocol::server_event& event, protocol::mode kind);
+
+  /// Counts what the engine is to hear.
+  void submitted(const conversation::unit_input& unit) { tally_.heard += unit.samples ? unit.samples->size() : 0; }
+  void submitted(const conversation::turn_request& turn);
 
   /// Counts an event of the engine.
   void heard(const conversation::event& event);

@@ -31,6 +31,11 @@ duration background_share::allowance(bool units, duration has_spare, time_point 
   return now >= resume_ && has_spare >= spare ? duration(step_beside) : duration(0);
 }
 
+duration background_share::allowance_of_moved(time_point now) const {
+  const bool owed = pressed_ && now - *pressed_ >= longest_wait && now >= resume_;
+  return owed ? duration(step_beside) : duration(0);
+}
+
 std::optional<duration> background_share::cost(stage at) const {
   return costs_[index(at)];
 }
@@ -55,8 +60,13 @@ void background_share::ran(std::span<const planned_work> all, std::span<const pl
   }
 }
 
-void background_share::pass_over(std::span<const session_id> owners, bool units, time_point begin, time_point now) {
-  if (units) unit_pass_ = blend(unit_pass_, now - begin - taken_);
+void background_share::pass_over(std::span<const session_id> owners, due_units units, time_point begin,
+                                 time_point now) {
+  if (units != due_units::pressed)
+    pressed_.reset();
+  else if (!pressed_)
+    pressed_ = begin;
+  if (units != due_units::none) unit_pass_ = blend(unit_pass_, now - begin - taken_);
   if (taken_ > duration(0)) resume_ = now + pause * taken_;
   if (taken_ > duration(0) || owners.empty()) last_ran_ = now;
   taken_ = duration(0);

@@ -20,10 +20,14 @@ struct planned_work {
   std::int64_t rows = 1;
 };
 
+/// The units that are due: there are none, all have time to spare, or one of them has not.
+enum class due_units : std::uint8_t { none, in_time, pressed };
+
 /// How much time of the engine the work gets that is no unit, and who had how much of it. Work is divided into parts whose
 /// costs are measured. Beside units that are due it gets a quarter of the time; it gets nothing while one of them has no
-/// time to spare, but never nothing for longer than `longest_wait` and the pass under way. Plain numbers: time is an
-/// argument.
+/// time to spare, but never nothing for longer than `longest_wait` and the pass under way. Where units have had no time to
+/// spare for `longest_wait`, moved sessions get their quarter all the same: late seconds are better than a lost
+/// conversation. Plain numbers: time is an argument.
 class background_share {
 public:
   using duration = std::chrono::steady_clock::duration;
@@ -40,6 +44,9 @@ public:
   /// the most urgent of them has to spare.
   duration allowance(bool units, duration spare, time_point now) const;
 
+  /// The same for sessions that have been moved here from another engine, where there is nothing for the others.
+  duration allowance_of_moved(time_point now) const;
+
   /// What one row, piece or layer of this stage costs; none = it never ran.
   std::optional<duration> cost(stage at) const;
 
@@ -54,7 +61,7 @@ public:
   void ran(std::span<const planned_work> all, std::span<const planned_work> paid, duration took);
 
   /// A pass is over: `owners` were ready for work that takes of the share, whether they got any of it or not.
-  void pass_over(std::span<const session_id> owners, bool units, time_point begin, time_point now);
+  void pass_over(std::span<const session_id> owners, due_units units, time_point begin, time_point now);
 
   /// The session has ended.
   void forget(session_id who) { served_.erase(who); }
@@ -66,9 +73,10 @@ private:
   std::map<session_id, duration> served_;
   duration floor_{0}; ///< of what is served
   duration unit_pass_{0};
-  duration taken_{0};   ///< in the pass under way
-  time_point resume_;   ///< until then units that are due run alone
-  time_point last_ran_; ///< the last pass in which the background took part, or had nothing to do
+  duration taken_{0};                 ///< in the pass under way
+  time_point resume_;                 ///< until then units that are due run alone
+  std::optional<time_point> pressed_; ///< since then, units have had no time to spare
+  time_point last_ran_;               ///< the last pass in which the background took part, or had nothing to do
 };
 
 } // namespace parley::inference

@@ -82,11 +82,16 @@ public:
     for (const auto& r : order) {
       if (is_paid(r) || !has_work(r)) continue;
       if (add(r, r.rows) == 0 && r.at != stage::prefill) continue;
-      plan_.units = true;
+      plan_.units = due_units::in_time;
       has_spare = std::min(has_spare, r.deadline - now - r.steps_left * share_->unit_pass());
     }
-    std::erase_if(order, [](const auto& r) { return !is_paid(r); });
-    add_paid(order, share_->allowance(plan_.units, has_spare, now));
+    const bool units = plan_.units == due_units::in_time;
+    if (units && has_spare < background_share::spare) plan_.units = due_units::pressed;
+    auto left = share_->allowance(units, has_spare, now);
+    const bool for_moved = left <= left.zero();
+    if (for_moved) left = share_->allowance_of_moved(now);
+    std::erase_if(order, [&](const auto& r) { return !is_paid(r); });
+    add_paid(order, left, for_moved);
   }
 
   schedule take() { return std::move(plan_); }
@@ -105,7 +110,8 @@ private:
 
   /// What belongs to units comes first, then who had least; nobody gets much more than another who is ready. Whose next
   /// part has no room gets nothing in this pass, so that its turn comes.
-  void add_paid(std::vector<ready_session>& order, std::chrono::steady_clock::duration left) {
+  /// `for_moved`: of the background only moved sessions may take any.
+  void add_paid(std::vector<ready_session>& order, std::chrono::steady_clock::duration left, bool for_moved) {
     std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
       if (a.background != b.background) return b.background;
       if (!a.background) return false;
@@ -118,11 +124,12 @@ private:
     auto least = std::chrono::steady_clock::duration::max();
     for (const auto& r : order) {
       plan_.owners.push_back(r.session);
-      least = std::min(least, share_->served(r.session));
+      if (!for_moved || r.moved) least = std::min(least, share_->served(r.session));
     }
     std::vector<session_id> turned_away;
     for (const auto& r : order) {
       if (left <= left.zero()) return;
+      if (for_moved && !r.moved) continue;
       if (std::ranges::find(turned_away, r.session) != turned_away.end()) continue;
       if (share_->served(r.session) - least > background_share::quantum) continue;
       const auto cost = share_->cost(r.at);

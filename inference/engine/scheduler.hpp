@@ -20,6 +20,7 @@ struct ready_session {
   bool divisible = false;                         ///< its prefill may be divided: it is a prompt or text, not a unit
   bool background = false;                        ///< no unit: a prompt, a chat answer or a replay
   int steps_left = 1;                             ///< of a unit: passes that it may still take
+  bool moved = false; ///< a replay, or the prompt before it: somebody waits in the middle of a conversation
 };
 
 /// How much of each stage may run in one pass, so that no stage delays the others for long.
@@ -57,9 +58,9 @@ struct schedule {
   std::vector<session_id> speak;
   std::vector<session_id> sound;
 
-  std::vector<planned_work> paid; ///< those parts of it that take of the share of time (background_share.hpp)
-  std::vector<session_id> owners; ///< the sessions that were ready for such work
-  bool units = false;             ///< units that are due take part
+  std::vector<planned_work> paid;    ///< those parts of it that take of the share of time (background_share.hpp)
+  std::vector<session_id> owners;    ///< the sessions that were ready for such work
+  due_units units = due_units::none; ///< those that take part
 
   bool empty() const {
     return hear.empty() && see.empty() && !clips && slide.empty() && prefill.empty() && decode.empty() &&

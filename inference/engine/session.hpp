@@ -32,7 +32,13 @@ struct session {
 
   std::unique_ptr<task> running;             ///< null = idle
   std::deque<std::unique_ptr<task>> waiting; ///< oldest first
-  bool over = false;                         ///< it has failed and will be destroyed at the end of the pass
+  /// It began on another engine, and what was said there is still being replayed.
+  bool is_moved() const {
+    const auto replays = [](const task& t) { return t.kind() == work_kind::replay; };
+    return running && (replays(*running) || (!running->is_unit() && !waiting.empty() && replays(*waiting.front())));
+  }
+
+  bool over = false; ///< it has failed and will be destroyed at the end of the pass
 };
 
 } // namespace parley::inference

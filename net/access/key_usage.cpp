@@ -1,16 +1,13 @@
 #include "net/access/key_usage.hpp"
 
+#include "base/file_writes.hpp"
 #include "base/read_file.hpp"
 #include "config/load.hpp"
 #include "net/logger.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fcntl.h>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace parley::net {
@@ -27,29 +24,6 @@ usage_ledger read_file(const std::filesystem::path& file) {
     throw config::settings_error("journal.dir: " + file.string() +
                                  " does not say what keys have used; without it, counting begins again");
   return std::move(*ledger);
-}
-
-/// Whole or not at all, as far as the file system can.
-void replace_file(const std::filesystem::path& file, const std::string& text) {
-  const auto fail = [&](const char* what) {
-    throw std::system_error(errno, std::generic_category(), std::string(what) + " " + file.string());
-  };
-  const std::string next = file.string() + ".new";
-  const int to = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (to < 0) fail("cannot open what replaces");
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const auto put = ::write(to, text.data() + done, text.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) break;
-    done += static_cast<std::size_t>(put);
-  }
-  const bool whole = done == text.size() && ::fsync(to) == 0;
-  const int why = errno;
-  ::close(to);
-  errno = why;
-  if (!whole) fail("cannot write what replaces");
-  if (std::rename(next.c_str(), file.c_str()) != 0) fail("cannot replace");
 }
 
 } // namespace
@@ -109,6 +83,20 @@ public:
     return found ? std::optional(words_for(*found)) : std::nullopt;
   }
 
+  std::vector<left> rests() const override {
+    const auto now = clock_();
+    const std::lock_guard lock(of_->mutex);
+    std::vector<left> all;
+    for (const auto& each : of_->ledger.standings(key_, of_->limits_of(key_), now)) {
+      if (each.limit <= 0) continue;
+      const bool in_seconds = traits(each.what).in_minutes;
+      const double unit = in_seconds ? 60 : 1;
+      all.push_back({in_seconds, each.limit * unit, std::max(each.limit - each.used, 0.0) * unit,
+                     std::chrono::seconds(std::max<std::int64_t>(each.renews_at - now, 0))});
+    }
+    return all;
+  }
+
 private:
   void tell(const usage_ledger::standing& before, const usage_ledger::standing& after) const {
     const auto name = traits(after.what).name;
@@ -161,7 +149,7 @@ void key_usage::write() noexcept {
       if (!std::exchange(state_->changed, false)) return;
       text = state_->ledger.written(clock_());
     }
-    replace_file(file_, text);
+    base::replace_file(file_, text, true);
   } catch (const std::exception& problem) {
     const std::lock_guard lock(state_->mutex);
     state_->changed = true;

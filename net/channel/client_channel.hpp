@@ -21,7 +21,7 @@ namespace parley::net {
 
 /// The session's end of a WebSocket connection. It may outlive the connection, and then does nothing. The functions of
 /// `client_link` may be called from any thread.
-class client_channel final : public actors::client_link {
+class client_channel : public actors::client_link {
 public:
   /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links. `waits`: for what waits, frames
   /// for a slow reader and small messages for a busy session (`counted_outbox`).

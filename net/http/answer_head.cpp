@@ -24,7 +24,8 @@ void add_cors(http::response_header<>& head, const http_reply& reply, const answ
   head.set(http::field::access_control_allow_origin, terms.page);
   head.set(http::field::vary, "Origin");
   if (reply.status != 204 || reply.allow.empty()) {
-    head.set(http::field::access_control_expose_headers, "Retry-After");
+    head.set(http::field::access_control_expose_headers,
+             reply.location.empty() ? "Retry-After" : "Location, Retry-After");
     return;
   }
   head.set(http::field::access_control_allow_methods, reply.allow);
@@ -58,6 +59,7 @@ http::response_header<> head_of(const http_reply& reply, const answer_terms& ter
   head.set(http::field::cache_control, "no-store");
   head.set("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : reply.headers) head.set(view(name), view(value));
+  if (!reply.location.empty()) head.set(http::field::location, reply.location);
   if (!reply.allow.empty()) head.set(http::field::allow, reply.allow);
   if (reply.status == 401) head.set(http::field::www_authenticate, "Bearer");
   if ((reply.status == 429 || reply.status == 503) && head.count(http::field::retry_after) == 0)

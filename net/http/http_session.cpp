@@ -12,6 +12,7 @@
 #include "net/target.hpp"
 #include "net/text.hpp"
 #include "net/websocket/websocket_session.hpp"
+#include "protocol/call/call_request.hpp"
 #include "protocol/openai/completions/request.hpp"
 #include "protocol/openai/completions/talk.hpp"
 
@@ -34,6 +35,7 @@ constexpr std::size_t most_lingered_bytes = 1u << 20;
 constexpr std::size_t large_body_bytes = 256u << 10;
 constexpr std::size_t small_answer_bytes = 16u << 10; ///< about what a connection holds for requests anyway
 constexpr std::string_view completions_path = "/v1/chat/completions";
+constexpr std::string_view calls_path = "/v1/realtime/calls";
 constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 
 protocol::openai_fault openai_fault_of(const protocol::error& why) {
@@ -144,8 +146,9 @@ void http_session::on_header(error_code ec) {
   client_ = shared_.proxies.client_of(peer_, join(request, "X-Forwarded-For"));
   if (auto tidied = tidy_target(request.target())) parser().get().target(*tidied);
   if (auto fault = head_fault(request)) return write(std::move(*fault), false);
-  if (request.method() == http::verb::post && split_target(request.target()).path == completions_path)
-    return admit_completion();
+  const bool posted = request.method() == http::verb::post;
+  if (posted && split_target(request.target()).path == completions_path) return admit_completion();
+  if (posted && split_target(request.target()).path == calls_path && shared_.calls) return admit_call();
   if (parser().content_length().value_or(0) > shared_.limits.body_bytes) return refuse(http::error::body_limit);
   parser().body_limit(shared_.limits.body_bytes);
   stream_.plain().expires_after(shared_.limits.handshake);
@@ -286,9 +289,50 @@ void http_session::begin_completion(protocol::result<protocol::openai_request> r
 void http_session::on_request(error_code ec) {
   if (!place_) return; // cut meanwhile
   if (ec) return refuse(ec);
+  if (entry_) return begin_call();
   const auto path = split_target(request().target()).path;
   if (is_realtime_path(path) && websocket::is_upgrade(request())) return upgrade();
   route();
+}
+
+/// Nobody may ask for ICE and DTLS before we know who it is.
+void http_session::admit_call() {
+  if (shared_.openai == config::openai_door::off) return write(realtime_off(), false);
+  if (shared_.all.draining()) return write(server_busy("the server is shutting down"), false);
+  auto ready = shared_.core.ready();
+  if (!ready.ready) return write(server_busy(std::move(ready.reason)), false);
+  if (ready.wait_s > shared_.limits.slot_wait_s) return write(server_busy("all slots are taken"), false);
+  const std::string subprotocols;
+  auto entry = let_in(credentials_of(request(), subprotocols, peer_), {.realtime = true}, completion_refusal);
+  if (!entry) return;
+  const auto most = std::min(shared_.limits.body_bytes, protocol::call::most_request_bytes);
+  if (parser().content_length().value_or(0) > most) return refuse(http::error::body_limit);
+  entry_.emplace(std::move(*entry));
+  parser().body_limit(most);
+  stream_.plain().expires_after(shared_.limits.handshake);
+  ask_for_body(&http_session::read_body);
+}
+
+void http_session::begin_call() {
+  PARLEY_ASSERT(entry_, "a call is read for a client that was let in");
+  auto entry = std::move(*entry_);
+  entry_.reset();
+  auto asked = protocol::call::read_call_request(header(request(), http::field::content_type), request().body());
+  if (!asked) {
+    const auto& why = asked.error();
+    return write(completion_error({400, why.code, why.message, why.param}), may_go_on());
+  }
+  auto info = connection_of(std::move(entry.key));
+  auto& realtime = info.realtime.emplace();
+  realtime.call = true;
+  realtime.model = query_value(split_target(request().target()).query, "model").value_or("parley");
+  realtime.session = asked->session ? std::move(asked->session) : std::move(entry.session);
+  info.starts = shared_.entrance.starts_of(info.group, info.key);
+  const auto reservation = std::make_shared<admission::reservation>(std::move(entry.reservation));
+  info.reservation = reservation;
+  await_reply();
+  shared_.calls->accept(std::move(asked->what), std::move(info), reservation,
+                        [to = pending_](http_reply reply) { to->give(std::move(reply)); });
 }
 
 void http_session::refuse(error_code why) {
@@ -357,6 +401,12 @@ void http_session::route() {
   owner_ = actors::owner_of(connection_of(plain.may.who ? plain.may.who->key : ""));
   plain.has_room = shared_.answers.has_room(owner_);
 
+  await_reply();
+  shared_.routes.route(plain, [to = pending_](http_reply reply) { to->give(std::move(reply)); });
+}
+
+/// From now on, `pending_` takes the answer, from any thread.
+void http_session::await_reply() {
   pending_ = std::make_shared<pending_reply>([self = weak_from_this(), strand = strand_] {
     asio::post(strand, [self] {
       if (const auto live = self.lock()) live->deliver();
@@ -369,7 +419,6 @@ void http_session::route() {
     late->give(error_reply(504, "timeout", "no answer from inside the server"));
     self->deliver();
   });
-  shared_.routes.route(plain, [to = pending_](http_reply reply) { to->give(std::move(reply)); });
 }
 
 void http_session::deliver() {

@@ -63,6 +63,9 @@ private:
   void on_completion();
   void begin_completion(protocol::result<protocol::openai_request> request);
   void on_request(error_code ec);
+  void admit_call();
+  void begin_call();
+  void await_reply();
   void refuse(error_code why);
   void upgrade();
   void route();
@@ -100,7 +103,7 @@ private:
   std::chrono::steady_clock::time_point write_begun_;
   std::size_t written_ = 0; ///< bytes of the response written so far
   std::shared_ptr<pending_reply> pending_;
-  std::optional<access_control::entry> entry_; ///< for the completion being read
+  std::optional<access_control::entry> entry_; ///< for the completion or the call being read
   receive_deadline body_deadline_;             ///< of that completion
   std::size_t lingered_ = 0;
   bool idle_ = true; ///< between two requests

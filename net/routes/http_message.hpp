@@ -26,6 +26,7 @@ struct http_reply {
   unsigned status = 200;
   reply_body body{};
   std::string_view type = "application/json";
+  std::string location{};                                               ///< of what was made
   std::string allow{};                                                  ///< for 405: the methods of the path
   std::vector<std::pair<std::string_view, std::string_view>> headers{}; ///< further headers; views of constants
   std::int64_t retry_after_s = 1; ///< of a 429 or 503 whose headers say nothing of it

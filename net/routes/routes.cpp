@@ -1,5 +1,6 @@
 #include "net/routes/routes.hpp"
 
+#include "net/routes/call_routes.hpp"
 #include "net/routes/demo_routes.hpp"
 #include "net/routes/guarded.hpp"
 #include "net/routes/page.hpp"
@@ -198,7 +199,10 @@ router make_routes(route_sources sources) {
               close_session(from->core, request, in[0], std::move(respond));
             });
   if (from->usage != nullptr) add_usage_routes(table, *from->usage);
-  if (from->secrets != nullptr) add_secret_routes(table, *from->secrets, from->transcribes);
+  if (from->secrets != nullptr) {
+    add_secret_routes(table, *from->secrets, from->transcribes);
+    add_call_routes(table, from->calls);
+  }
   // Connections handle these themselves (http_session); the routes here answer other methods.
   table.add("POST", "/v1/chat/completions",
             [](auto&, auto&, auto respond) { respond(error_reply(400, "bad_request", "not a completion")); });

@@ -3,6 +3,7 @@
 #include "actors/gateway_api.hpp"
 #include "net/access/ephemeral_keys.hpp"
 #include "net/access/key_usage.hpp"
+#include "net/call_acceptor.hpp"
 #include "net/default_voice.hpp"
 #include "net/meters.hpp"
 #include "net/routes/router.hpp"
@@ -24,6 +25,7 @@ struct route_sources {
   std::int64_t created_s = 0;               ///< shown for the model: Unix time of the start
   const ephemeral_keys* secrets = nullptr;  ///< null = none are made
   bool transcribes = false;                 ///< OpenAI's sessions may have transcripts
+  std::function<call_acceptor*()> calls{};  ///< null, or of null = there is no WebRTC
   const key_usage* usage = nullptr;         ///< null = nobody counts
 };
 

@@ -53,11 +53,6 @@ void add_secret_routes(router& table, const ephemeral_keys& keys, bool transcrib
       respond(make_secret(request, form, keys, transcribes));
     });
   }
-  const auto refuse = [](auto&, auto&, auto respond) {
-    respond(completion_error({501, "not_implemented", "this server has no WebRTC and no SIP: connect a WebSocket"}));
-  };
-  table.add("POST", "/v1/realtime/calls", refuse);
-  table.add("POST", "/v1/realtime/calls/{}/{}", refuse);
 }
 
 } // namespace parley::net

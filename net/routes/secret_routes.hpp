@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-// Ephemeral keys for browsers (docs/openai.md), and the routes next to them that there aren't.
+// Ephemeral keys for browsers (docs/openai.md).
 namespace parley::net {
 
 /// Whether a request of this method for this path asks for an ephemeral key. It counts as a start of its client.

@@ -23,9 +23,10 @@ struct session_binding {
   std::unique_ptr<Handle> handle = nullptr;
 
   /// Moves the connection's slot to `owner`, whose client has this name in budgets, and creates a link that calls its `on_ring` on `strand`.
-  template<class Connection>
+  /// `more`: what else this kind of link takes.
+  template<class Connection, class... More>
   void take_over(std::weak_ptr<Connection> owner, const asio::any_io_executor& strand, const connection_limits& limits,
-                 service& shared, std::string name) {
+                 service& shared, std::string name, More&&... more) {
     PARLEY_ASSERT(slot, "taken over once");
     slot->move_to_session(owner);
     link = std::make_shared<Channel>(
@@ -35,7 +36,7 @@ struct session_binding {
             if (const auto live = owner.lock()) live->on_ring();
           });
         },
-        shared.waiting.open(std::move(name)));
+        shared.waiting.open(std::move(name)), std::forward<More>(more)...);
   }
 
   /// Nothing that the session says is heard any more.

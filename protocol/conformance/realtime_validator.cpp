@@ -67,11 +67,14 @@ void realtime_validator::check(std::string_view frame, std::int64_t) {
   const auto type = event["type"].get<std::string>();
   check_turn(event, type);
   check_conversation(event, type);
+  if (type.starts_with("output_audio_buffer.")) return check_output(event, type);
+  need(!calls_ || type != "response.output_audio.delta", "a call hears its sound beside the events", event);
   check_response(event, type);
 }
 
 void realtime_validator::check_quiet() const {
   need(responses_.empty(), "a response has not ended", {});
+  need(heard_.empty(), "what is heard has not stopped", {});
   need(committed_item_.empty() && added_item_.empty(), "an item has not been told", {});
 }
 
@@ -121,6 +124,23 @@ void realtime_validator::check_turn(const json& event, const std::string& type) 
   } else if (type == "input_audio_buffer.cleared") {
     turn_item_.clear();
   }
+}
+
+/// What a call hears: it starts in a response, and stops after its end, or is cleared.
+void realtime_validator::check_output(const json& event, const std::string& type) {
+  calls_ = true;
+  const auto id = event["response_id"].get<std::string>();
+  if (type == "output_audio_buffer.started") {
+    need(heard_.empty(), "one response is heard at a time", event);
+    const auto found = responses_.find(id);
+    need(found == responses_.end() || is_one_of("response.content_part.added", found->second.steps),
+         "sound without a part", event);
+    heard_ = id;
+    return;
+  }
+  need(heard_ == id, "what has not started", event);
+  need(type != "output_audio_buffer.stopped" || responses_.count(id) == 0, "it stops after response.done", event);
+  heard_.clear();
 }
 
 void realtime_validator::check_conversation(const json& event, const std::string& type) {

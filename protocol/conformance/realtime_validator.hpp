@@ -34,11 +34,14 @@ private:
   void check_response(const nlohmann::json& event, const std::string& type);
   void check_conversation(const nlohmann::json& event, const std::string& type);
   void check_turn(const nlohmann::json& event, const std::string& type);
+  void check_output(const nlohmann::json& event, const std::string& type);
   void follow(response& of, const std::string& type);
 
   std::set<std::string> event_ids_;
   std::set<std::string> items_;
   std::map<std::string, response> responses_; ///< those not done yet
+  bool calls_ = false;                        ///< it is a call, as its events tell
+  std::string heard_;                         ///< the response whose sound a call hears
   std::string turn_item_;                     ///< of the turn being spoken
   std::string committed_item_;                ///< whose `conversation.item.added` is due
   std::string added_item_;                    ///< whose `conversation.item.done` is due

@@ -269,6 +269,12 @@ effects session_machine::on_handover(std::chrono::milliseconds back_after, time_
   return take();
 }
 
+effects session_machine::on_quota_low(std::chrono::milliseconds left, time_point) {
+  if (!created_ || state_ == session_state::closed || std::exchange(warned_of_quota_, true)) return {};
+  say(session_go_away{std::string(close_word(close_cause::quota, spoken_)), left.count()});
+  return take();
+}
+
 effects session_machine::on_quota_spent(std::string words, time_point) {
   if (state_ == session_state::closed) return {};
   constexpr auto code = error_code::quota_exceeded;

@@ -134,6 +134,9 @@ public:
   /// The server is shutting down (docs/protocol.md 5, "server drains").
   effects on_drain(time_point now);
 
+  /// The API key has used nine tenths of a quota; what is left lasts this long if all goes on as before.
+  effects on_quota_low(std::chrono::milliseconds left, time_point now);
+
   /// The API key has used up what it may; `words` say which quota, and when it is renewed.
   effects on_quota_spent(std::string words, time_point now);
 
@@ -311,6 +314,7 @@ private:
   std::uint64_t inputs_ = 0;
   bool took_input_ = false;
   bool draining_ = false;
+  bool warned_of_quota_ = false;
   time_point time_limit_;
   time_point init_deadline_;
   time_point idle_since_;

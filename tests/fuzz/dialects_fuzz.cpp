@@ -72,6 +72,8 @@ private:
     expect(parley::protocol::json::scan(effect.frame).outcome == parley::protocol::json::verdict::good,
            "a client hears JSON");
   }
+  static void perform(const openai::play_sound& effect) { expect(effect.sound != nullptr, "there is sound"); }
+  static void perform(const openai::drop_sound&) {}
   void perform(const openai::end_client& effect) {
     ended_ = true;
     expect(effect.code >= 1000 && effect.reason.size() < 124, "a close frame");

@@ -75,6 +75,7 @@ struct person {
 struct owner {
   session_id id;
   part work;
+  bool moved = false;
 };
 
 struct outcome {
@@ -116,7 +117,8 @@ outcome simulate(const std::vector<person>& people, const std::vector<owner>& ow
       ready.push_back(
           {id, p.at, j.due, more_than_once ? p.rows : 0, p.divisible, false, static_cast<int>(j.parts.size())});
     }
-    for (const auto& o : owners) ready.push_back({o.id, o.work.at, start + 1s, o.work.rows, o.work.divisible, true});
+    for (const auto& o : owners)
+      ready.push_back({o.id, o.work.at, start + 1s, o.work.rows, o.work.divisible, true, 1, o.moved});
     if (ready.empty()) {
       now = next;
       continue;
@@ -199,7 +201,7 @@ owner endless(session_id id, unsigned kind) {
   case 3: return {id, {stage::decode}};
   case 4: return {id, {stage::speak}};
   case 5: return {id, {stage::sound}};
-  default: return {id, {stage::prefill, 13}}; // a replay
+  default: return {id, {stage::prefill, 13}, true}; // a replay
   }
 }
 
@@ -246,6 +248,20 @@ TEST_CASE("no unit that would be in time alone is late because of background, an
   }
   CHECK(judged > 1000);
   CHECK(tight > 20);
+}
+
+TEST_CASE("where units are late whatever is done, moved sessions get a quarter, and nobody else") {
+  std::vector<person> people;
+  for (session_id id = 1; id <= 4; ++id) people.push_back({id, true, std::chrono::milliseconds(id * 200)});
+  const std::vector<owner> owners{
+      {101, {stage::prefill, 13}, true}, {102, {stage::decode}}, {103, {stage::prefill, 1 << 20, true}}};
+  const auto out = simulate(people, owners, 2, 20s);
+  const auto& late = out.spare.at(1);
+  REQUIRE(ms(late.at(late.size() / 2)) < 0); // there is more to do than time
+  CHECK(ms(out.given.at(101)) > 0.15 * ms(20s));
+  CHECK(ms(out.given.at(101)) < 0.3 * ms(20s));
+  CHECK(ms(out.given.at(102)) < 0.03 * ms(20s));
+  CHECK(ms(out.given.at(103)) < 0.03 * ms(20s));
 }
 
 TEST_CASE("units that are heard and spoken lose little to any background") {
@@ -300,7 +316,7 @@ TEST_CASE(
       share.ran(all, plan.paid, took);
       now += took;
     }
-    share.pass_over(plan.owners, false, begin, now);
+    share.pass_over(plan.owners, due_units::none, begin, now);
   }
   for (session_id id = 2; id <= 3; ++id) CHECK(sounds[id] > 10);
   CHECK(words[1] > 400 * 2 / 3); // it has nothing else
@@ -312,7 +328,7 @@ TEST_CASE("a session that came later is not given what it did not ask for before
   auto now = start;
   for (auto i = 0; i < 100; ++i, now += 20ms) {
     share.ran(work, work, 20ms);
-    share.pass_over(std::vector<session_id>{1}, false, now, now + 20ms);
+    share.pass_over(std::vector<session_id>{1}, due_units::none, now, now + 20ms);
   }
   CHECK(share.served(1) - share.served(2) <= background_share::quantum);
 }

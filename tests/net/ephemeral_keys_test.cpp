@@ -177,12 +177,3 @@ TEST_CASE("what is wrong with a request for an ephemeral key is told as OpenAI d
   CHECK(error["param"] == "expires_after.seconds");
   CHECK(error["type"] == "invalid_request_error");
 }
-
-TEST_CASE("there is no WebRTC") {
-  open_fixture fixture;
-  for (const auto* path : {"/v1/realtime/calls", "/v1/realtime/calls/rtc_1/accept"}) {
-    const auto got = fixture.post(path, "v=0");
-    CHECK(got.status == 501);
-    CHECK(json::parse(got.body)["error"]["type"] == "server_error");
-  }
-}

@@ -35,6 +35,9 @@ TEST_CASE("the sessions of a key use up its quota together") {
   CHECK_FALSE(other->spent());
   other->charge(60, 0);
   REQUIRE(one->spent());
+  REQUIRE(one->rests().size() == 1);
+  CHECK((one->rests()[0].in_seconds && one->rests()[0].limit == 120 && one->rests()[0].rest == 0));
+  CHECK(one->rests()[0].renews_in == std::chrono::hours(12));
   CHECK(*one->spent() == "the 2 minutes of this day are used up; renewed at 2026-11-30T00:00:00Z");
   CHECK(usage.spent("ann"));
   CHECK_FALSE(usage.spent("bob"));

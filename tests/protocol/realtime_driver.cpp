@@ -20,8 +20,8 @@ namespace openai = protocol::openai;
 namespace speech = protocol::speech;
 namespace rt = protocol::openai::realtime;
 
-rt::origin origin_at(std::chrono::steady_clock::time_point now, bool served) {
-  return {"parley", served, now, 1'700'000'000};
+rt::origin origin_at(std::chrono::steady_clock::time_point now, bool served, bool call) {
+  return {"parley", served, now, 1'700'000'000, "", call};
 }
 
 protocol::usage some_usage() {
@@ -39,8 +39,8 @@ protocol::pcm sound(double seconds) {
 
 } // namespace
 
-realtime_driver::realtime_driver(bool served, std::uint64_t seed, rt::machine_terms terms)
-    : machine_(origin_at(now_, served), std::move(terms),
+realtime_driver::realtime_driver(bool served, std::uint64_t seed, rt::machine_terms terms, bool call)
+    : machine_(origin_at(now_, served, call), std::move(terms),
                [random = std::make_shared<std::mt19937_64>(seed)] { return (*random)(); }) {
   carry_out(machine_.start(now_));
 }
@@ -67,6 +67,22 @@ std::vector<json> realtime_driver::hear(std::span<const float> samples) {
     samples = samples.subspan(piece.size());
     add(send({{"type", "input_audio_buffer.append"}, {"audio", encoder.feed(piece)}}));
     add(wait(milliseconds(100)));
+  }
+  return all;
+}
+
+std::vector<json> realtime_driver::hear_call(std::span<const float> samples) {
+  std::vector<json> all;
+  const auto add = [&](std::vector<json> more) { all.insert(all.end(), more.begin(), more.end()); };
+  constexpr std::size_t piece_samples = speech::model_output_rate / 25;
+  for (; samples.size() >= piece_samples; samples = samples.subspan(piece_samples)) {
+    std::vector<float> piece;
+    for (std::size_t i = 0; i < piece_samples; i += 3) { // two of three: a tone stays a tone
+      piece.push_back(samples[i]);
+      piece.push_back(samples[i + 1]);
+    }
+    add(carry_out(machine_.on_sound(piece, now_)));
+    add(wait(milliseconds(40)));
   }
   return all;
 }
@@ -175,6 +191,10 @@ std::vector<json> realtime_driver::carry_out(openai::effects effects) {
       seen_.check(frame->frame, 0);
       events.push_back(json::parse(frame->frame));
       events_.push_back(events.back());
+    } else if (const auto* played = std::get_if<openai::play_sound>(&effect)) {
+      played_ += static_cast<double>(played->sound->size()) / speech::model_output_rate;
+    } else if (std::holds_alternative<openai::drop_sound>(effect)) {
+      ++dropped_;
     } else if (const auto* opened = std::get_if<protocol::guest::open_session>(&effect)) {
       if (open_) throw std::runtime_error("a second inner session");
       open_ = opened->kind;

@@ -19,7 +19,7 @@ namespace parley::tests {
 class realtime_driver {
 public:
   explicit realtime_driver(bool served = true, std::uint64_t seed = 1,
-                           protocol::openai::realtime::machine_terms terms = {});
+                           protocol::openai::realtime::machine_terms terms = {}, bool call = false);
 
   /// The client sends an event; returns what the server sent at once.
   std::vector<nlohmann::json> send(const nlohmann::json& event);
@@ -31,6 +31,13 @@ public:
   /// Appends PCM16 at 24 kHz, a tenth of a second at a time, at the pace of a clock.
   std::vector<nlohmann::json> hear(std::span<const float> samples);
   std::vector<nlohmann::json> wait(std::chrono::milliseconds time);
+
+  /// In a call: the client's sound, at 24 kHz, as its packets bring it.
+  std::vector<nlohmann::json> hear_call(std::span<const float> samples);
+
+  /// Seconds of sound that were sent to a call, and how often what it had not heard yet was dropped.
+  double played() const { return played_; }
+  int dropped_sound() const { return dropped_; }
 
   // What the inner session does. `grant` makes it ready.
   std::vector<nlohmann::json> grant();
@@ -73,6 +80,8 @@ private:
   std::vector<nlohmann::json> events_;
   std::optional<protocol::mode> open_;
   std::uint64_t number_ = 0;
+  double played_ = 0;
+  int dropped_ = 0;
   int opened_ = 0;
   int unused_ = 0;
   std::vector<nlohmann::json> asked_;

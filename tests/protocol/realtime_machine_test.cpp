@@ -207,6 +207,19 @@ TEST_CASE("a cancelled response is told whole, and a late cancel is no mistake")
   server.seen().check_quiet();
 }
 
+TEST_CASE("a client is told after each answer how many tokens its key may use") {
+  parley::protocol::openai::realtime::machine_terms terms;
+  terms.tokens_left = [] { return parley::protocol::openai::realtime::token_limit{1000, 250, 3600}; };
+  realtime_driver server(true, 1, terms);
+  server.update(manual);
+  server.send(create(message("Hello")));
+  server.send({{"type", "response.create"}});
+  server.grant();
+  server.chat_delta("Hi.");
+  const auto limits = last(server.chat_done(), "rate_limits.updated")["rate_limits"];
+  CHECK(limits == json::parse(R"([{"name": "tokens", "limit": 1000, "remaining": 250, "reset_seconds": 3600}])"));
+}
+
 TEST_CASE("a connection ends when its key has used up its quota") {
   const parley::protocol::error_event spent{parley::protocol::error_code::quota_exceeded,
                                             "the 2 minutes of this day are used up"};

@@ -23,7 +23,8 @@ std::vector<server_event> common_events() {
   std::vector<server_event> out{session_queued{place}, session_queue_update{place}, session_queue_done{}};
   for (std::size_t i = 0; i < error_table.size(); ++i)
     out.emplace_back(error_event{static_cast<error_code>(i), "a \"message\"\n\xFF"});
-  for (auto reason : {"timeout", "context_full", "server_shutdown"}) out.emplace_back(session_go_away{reason, 30'000});
+  for (auto reason : {"timeout", "context_full", "quota_exceeded", "server_shutdown"})
+    out.emplace_back(session_go_away{reason, 30'000});
   return out;
 }
 

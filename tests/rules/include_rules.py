@@ -26,6 +26,8 @@ ALLOWED = {
 LIBRARIES = {
     r"(ATen|c10|torch)/": {"inference"},
     r"caf/": {"actors"},
+    r"rtc/": {"net"},
+    r"opus/": {"protocol"},
     r"prometheus/": {"actors", "net"},
     r"boost/": {"net", "client"},
     r"nlohmann/": {"grammar", "protocol", "inference", "net"},

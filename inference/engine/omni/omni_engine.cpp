@@ -160,7 +160,8 @@ std::vector<ready_session> omni_engine::ready_tasks() const {
   sessions_.each_task([&](const task& t) {
     auto add = [&](stage at, std::int64_t rows, bool divisible) {
       if (at == stage::idle || is_elsewhere(at)) return;
-      ready.push_back({t.owner().id, at, t.deadline(), rows, divisible, !t.is_unit(), t.steps_left()});
+      ready.push_back(
+          {t.owner().id, at, t.deadline(), rows, divisible, !t.is_unit(), t.steps_left(), t.owner().is_moved()});
     };
     add(t.needs(), t.rows_left(), t.divisible());
     add(t.speech_needs(), 0, false);

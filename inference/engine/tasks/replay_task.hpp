@@ -14,7 +14,7 @@ public:
 
   void begin() override;
   void cut() override;
-  work_kind kind() const override { return work_kind::replay; } ///< no client is waiting for it
+  work_kind kind() const override { return work_kind::replay; }
   void input_prefilled() override;
   void on_speech_token() override;
 

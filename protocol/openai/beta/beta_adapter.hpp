@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,9 @@ public:
 
   effects start(time_point now) override { return told(machine_->start(now)); }
   effects on_frame(std::string_view frame, time_point now) override;
+  effects on_sound(std::span<const float> samples, time_point now) override {
+    return told(machine_->on_sound(samples, now));
+  }
   effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) override {
     return told(machine_->on_inner_event(number, event, now));
   }

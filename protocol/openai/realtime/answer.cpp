@@ -71,9 +71,10 @@ void answer::store(Change change) {
   });
 }
 
-answer::answer(outgoing& out, item_list* items, std::string conversation_id, response_request request)
+answer::answer(outgoing& out, item_list* items, std::string conversation_id, response_request request,
+               output_buffer* media)
     : out_(out), items_(items), conversation_id_(std::move(conversation_id)), request_(std::move(request)),
-      id_(out.make_id("resp_")), encoder_(request_.output) {
+      id_(out.make_id("resp_")), media_(media), encoder_(request_.output) {
   item_.id = out.make_id("item_");
   item_.role = item_role::assistant;
   item_.status = item_status::in_progress;
@@ -166,6 +167,7 @@ void answer::end_message() {
   end_item(item_status::completed);
   item_.content.clear();
   item_.sound_ms = 0;
+  made_ms_ = 0;
   cut_ = false;
   item_.id = out_.make_id("item_");
   item_.status = item_status::in_progress;
@@ -190,9 +192,19 @@ void answer::say(std::string_view words) {
              });
 }
 
-void answer::sound(std::span<const float> samples) {
+void answer::made(std::size_t samples) {
+  made_ms_ += 1000.0 * static_cast<double>(samples) / speech::model_output_rate;
+}
+
+void answer::sound(const pcm& all, time_point now) {
   if (!request_.audible) return;
   begin();
+  if (media_ != nullptr) {
+    item_.sound_ms += 1000.0 * static_cast<double>(all->size()) / speech::model_output_rate;
+    store([&](item& kept) { kept.sound_ms = item_.sound_ms; });
+    return media_->play(id_, item_.id, all, now);
+  }
+  std::span<const float> samples = *all;
   while (!samples.empty()) {
     const auto piece = samples.first(std::min(samples.size(), delta_samples));
     samples = samples.subspan(piece.size());
@@ -215,13 +227,18 @@ void answer::finish(const answer_end& how, const usage& used) {
   end_call(well ? item_status::completed : item_status::incomplete);
   if (well && output_.empty()) begin();
   if (began_) {
-    if (well && request_.audible) send_sound(encoder_.finish());
+    if (well && request_.audible && media_ == nullptr) send_sound(encoder_.finish());
     end_item(well ? item_status::completed : item_status::incomplete);
+    if (how.status == answer_end::how::cancelled && made_ms_ > item_.sound_ms) {
+      store([&](item& kept) {
+        auto& words = kept.content.front().text;
+        words = cut_words(words, item_.sound_ms / made_ms_);
+      });
+    }
   }
   out_.event("response.done", [&](auto& event) {
     write_response(event, status_names[static_cast<std::size_t>(how.status)], &how, &used);
   });
-  out_.event("rate_limits.updated", [](auto& event) { event.json("rate_limits", "[]"); });
 }
 
 void answer::end_item(item_status status) {

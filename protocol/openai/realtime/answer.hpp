@@ -2,6 +2,7 @@
 
 #include "protocol/events.hpp"
 #include "protocol/openai/realtime/client_event.hpp"
+#include "protocol/openai/realtime/output_buffer.hpp"
 #include "protocol/openai/shared/items.hpp"
 #include "protocol/openai/shared/outgoing.hpp"
 #include "protocol/speech/sound.hpp"
@@ -28,7 +29,8 @@ struct answer_end {
 class answer {
 public:
   /// `items`: the conversation that its item becomes part of; null = out of band.
-  answer(outgoing& out, item_list* items, std::string conversation_id, response_request request);
+  answer(outgoing& out, item_list* items, std::string conversation_id, response_request request,
+         output_buffer* media = nullptr);
 
   const std::string& id() const { return id_; }
   const response_request& request() const { return request_; }
@@ -53,8 +55,12 @@ public:
   /// who has the call's result at once may ask for the next response with it.
   void call(const conversation::tool_call& what);
 
-  /// Samples at 24 kHz.
-  void sound(std::span<const float> samples);
+  /// So much sound at 24 kHz has been made of it, which `sound` may get later, or never: then the words that were not heard are
+  /// not kept.
+  void made(std::size_t samples);
+
+  /// Samples at 24 kHz. In a call they go to `media`, and there are no events of them.
+  void sound(const pcm& samples, time_point now);
 
   /// A response that ends well without having said anything has an item without words.
   void finish(const answer_end& how, const usage& used);
@@ -83,12 +89,14 @@ private:
   item item_;
   std::string before_;              ///< the item before it
   std::vector<std::string> output_; ///< items that have ended, JSON
+  output_buffer* const media_;      ///< of a call
   speech::sound_encoder encoder_;
   bool began_ = false;       ///< its message has begun and not ended
   std::optional<item> call_; ///< a call that has begun, and whose end has not been told
   bool call_is_whole_ = false;
   std::vector<std::string> called_; ///< ids of the calls that have ended
-  bool cut_ = false;                ///< the conversation has less of its message than was said
+  double made_ms_ = 0;
+  bool cut_ = false; ///< the conversation has less of its message than was said
 };
 
 } // namespace parley::protocol::openai::realtime

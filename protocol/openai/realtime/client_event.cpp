@@ -147,7 +147,7 @@ constexpr std::array<std::pair<std::string_view, reader>, 11> readers{{
        return response_cancel{event.text("response_id").value_or("")};
      }},
     {"output_audio_buffer.clear",
-     [](field_set&, const session_config&, event_sound&) -> client_event { return nothing_asked{}; }}, // of WebRTC
+     [](field_set&, const session_config&, event_sound&) -> client_event { return output_clear{}; }},
 }};
 
 } // namespace

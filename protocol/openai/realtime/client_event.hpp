@@ -61,10 +61,12 @@ struct response_create {
 struct response_cancel {
   std::string response_id; ///< empty = whichever
 };
+struct output_clear {};  ///< of a call: what it is yet to hear is dropped
 struct nothing_asked {}; ///< known, and of no consequence here
 
-using client_event = std::variant<nothing_asked, session_update, audio_append, audio_commit, audio_clear, item_create,
-                                  item_delete, item_retrieve, item_truncate, response_create, response_cancel>;
+using client_event =
+    std::variant<nothing_asked, session_update, audio_append, audio_commit, audio_clear, item_create, item_delete,
+                 item_retrieve, item_truncate, response_create, response_cancel, output_clear>;
 
 /// Reads one event. `current` has the formats and defaults that apply; `sound` is charged for what is decoded here, which an
 /// append's sound is not.

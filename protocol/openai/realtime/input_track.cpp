@@ -47,6 +47,11 @@ result<std::size_t> input_track::append(std::string_view base64_text, const spee
   return *samples;
 }
 
+void input_track::append_samples(std::span<const float> samples) {
+  waiting_.insert(waiting_.end(), samples.begin(), samples.end());
+  uncommitted_ms_ += static_cast<double>(samples.size()) / static_cast<double>(speech::samples_per_ms);
+}
+
 void input_track::append_silence(int ms) {
   waiting_.resize(waiting_.size() + speech::samples_per_ms * static_cast<std::size_t>(ms));
 }

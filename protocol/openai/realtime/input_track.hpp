@@ -32,6 +32,9 @@ public:
   /// Decodes an append; then `next` returns it in pieces.
   result<std::size_t> append(std::string_view base64_text, const speech::sound_format& format);
 
+  /// Samples at 16 kHz, which need no decoding.
+  void append_samples(std::span<const float> samples);
+
   /// Silence for time in which the client sent nothing.
   void append_silence(int ms);
 

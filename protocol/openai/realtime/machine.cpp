@@ -1,6 +1,5 @@
 #include "protocol/openai/realtime/machine.hpp"
 
-#include "base/utf8.hpp"
 #include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/realtime/client_secret.hpp"
 
@@ -23,14 +22,6 @@ constexpr speech::turn_onset turn_interruption{120, 0};    ///< while a chat tur
 constexpr speech::turn_onset hasty_interruption{340, 300}; ///< while a duplex session speaks, by eagerness
 constexpr speech::turn_onset interruption{400, 300};
 constexpr speech::turn_onset patient_interruption{800, 300};
-
-/// `text` up to about this share of it, at a word's end.
-std::string cut_words(const std::string& text, double share) {
-  const auto size = static_cast<std::size_t>(static_cast<double>(text.size()) * std::clamp(share, 0.0, 1.0));
-  const auto kept = base::utf8::truncate(text, size);
-  if (kept.size() == text.size() || text[kept.size()] == ' ') return std::string(kept);
-  return std::string(kept.substr(0, kept.rfind(' ')));
-}
 
 std::string buffer_too_small(double ms) {
   const auto hundredths = static_cast<long>(ms * 100);
@@ -63,6 +54,7 @@ machine::machine(origin from, machine_terms terms, random_source random)
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   note_functions();
   config_.can_transcribe = terms_.transcribes;
+  if (origin_.call) media_.emplace(out_);
 }
 
 effects machine::start(time_point now) {
@@ -105,6 +97,23 @@ effects machine::on_frame(std::string_view frame, time_point now) {
   else if (const auto why = std::visit([this](auto& known) { return handle(known); }, *read))
     refuse_event(*why, client_id);
   event_ = nullptr;
+  settle();
+  return take();
+}
+
+effects machine::on_sound(std::span<const float> samples, time_point now) {
+  now_ = now;
+  if (ended_) return {};
+  const auto seconds = static_cast<double>(samples.size()) / speech::model_input_rate;
+  if (auto why = event_sound(budget_, now_).charge_seconds(seconds, "audio")) {
+    refuse_event(*why, "");
+  } else if (!input_.make_room(seconds)) {
+    refuse_event(keeps_enough("audio"), "");
+  } else {
+    input_.append_samples(samples);
+    silence_.heard(now_);
+    listen();
+  }
   settle();
   return take();
 }
@@ -202,10 +211,12 @@ void machine::begin_turn(std::int64_t at_ms) {
     event.integer("audio_start_ms", began);
     event.text("item_id", turn_item_);
   });
-  auto* const answer = in_conversation();
-  if (answer == nullptr || !config_.turns.interrupt_response) return;
-  note_it(note::what::barge_in);
-  cut(*answer, "turn_detected");
+  if (!config_.turns.interrupt_response) return;
+  if (auto* const answer = in_conversation()) {
+    note_it(note::what::barge_in);
+    cut(*answer, "turn_detected");
+  }
+  silence_call();
 }
 
 void machine::end_turn(std::int64_t at_ms) {
@@ -216,9 +227,9 @@ void machine::end_turn(std::int64_t at_ms) {
   commit();
   asked_at_ = now_;
   if (duplex_refused_ && lane_now() == lane::duplex) {
-    answer none(out_, &items_, conversation_id_, default_response(config_));
+    answer none(out_, &items_, conversation_id_, default_response(config_), media());
     none.create();
-    none.finish({answer_end::how::failed, "server_busy"}, {});
+    finish_answer(none, {answer_end::how::failed, "server_busy"}, {});
   }
   answer_due_ = lane_now() == lane::turn && config_.turns.create_response;
 }
@@ -383,20 +394,45 @@ std::optional<fault> machine::handle(item_truncate& event) {
   if (is_active() && active_->said.is_saying(event.id) && config_.turns.interrupt_response &&
       (active_->paced || active_->is_duplex()))
     cut(*active_, "client_cancelled");
-  const auto ms = static_cast<double>(event.audio_end_ms);
-  if (ms < one->sound_ms && !one->content.empty()) {
-    items_.edit(event.id, [&](item& said) {
-      auto& words = said.content.front().text;
-      words = cut_words(words, ms / said.sound_ms);
-      said.sound_ms = ms;
-    });
-    if (is_active()) active_->said.cut_short(event.id);
-  }
+  truncate(event.id, static_cast<double>(event.audio_end_ms));
   out_.event("conversation.item.truncated", [&](auto& out) {
     out.text("item_id", event.id);
     out.integer("content_index", event.content_index);
     out.integer("audio_end_ms", event.audio_end_ms);
   });
+  return std::nullopt;
+}
+
+/// Shortens what the conversation has of a spoken answer to so much of its sound.
+void machine::truncate(const std::string& id, double ms) {
+  const auto* one = items_.find(id);
+  if (one == nullptr || one->content.empty() || ms >= one->sound_ms) return;
+  items_.edit(id, [&](item& said) {
+    auto& words = said.content.front().text;
+    words = cut_words(words, ms / said.sound_ms);
+    said.sound_ms = ms;
+  });
+  if (is_active()) active_->said.cut_short(id);
+}
+
+/// Of a call: what was sent and is not heard yet is not heard any more, and the conversation has only what was.
+void machine::silence_call() {
+  if (!media_) return;
+  for (const auto& each : media_->clear(now_)) {
+    if (items_.find(each.id) == nullptr) continue; // out of band, or deleted
+    truncate(each.id, each.heard_ms);
+    out_.event("conversation.item.truncated", [&](auto& out) {
+      out.text("item_id", each.id);
+      out.integer("content_index", 0);
+      out.integer("audio_end_ms", static_cast<std::int64_t>(each.heard_ms));
+    });
+  }
+}
+
+std::optional<fault> machine::handle(output_clear&) {
+  if (!media_ || !media_->plays()) return std::nullopt;
+  if (auto* const answer = in_conversation()) cut(*answer, "client_cancelled");
+  silence_call();
   return std::nullopt;
 }
 
@@ -434,6 +470,7 @@ effects machine::tick(time_point now) {
   }
   if (const auto due = inner_.give_up(); due && now >= *due) lose_inner({answer_end::how::failed, "server_busy"});
   if (const auto due = silence_due(); due && now >= *due) fill_silence();
+  if (media_) media_->tick(now);
   settle();
   return take();
 }
@@ -452,6 +489,7 @@ std::optional<time_point> machine::next_deadline() const {
   if (const auto idle = idle_due()) due = std::min(due, *idle);
   if (const auto release = release_due()) due = std::min(due, *release);
   if (opens_at_) due = std::min(due, *opens_at_);
+  if (const auto heard = media_ ? media_->due() : std::nullopt) due = std::min(due, *heard);
   return due;
 }
 
@@ -476,6 +514,10 @@ effects machine::take() {
   // First: the statistics must not lag behind what the client has been told.
   effects all = std::exchange(notes_, {});
   for (auto& frame : out_.take()) all.emplace_back(to_client{std::move(frame)});
+  if (media_) {
+    for (auto& sound : media_->take())
+      sound ? all.emplace_back(play_sound{std::move(sound)}) : all.emplace_back(drop_sound{});
+  }
   all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
   inner_effects_.clear();
   if (end_) {

@@ -10,6 +10,7 @@
 #include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/realtime/client_event.hpp"
 #include "protocol/openai/realtime/input_track.hpp"
+#include "protocol/openai/realtime/output_buffer.hpp"
 #include "protocol/openai/realtime/session_config.hpp"
 #include "protocol/openai/shared/adapter.hpp"
 #include "protocol/openai/shared/budget.hpp"
@@ -23,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +39,14 @@ struct origin {
   time_point accepted;
   std::int64_t accepted_unix_s = 0;
   std::string session{}; ///< JSON: what the session begins with; empty = the server's defaults
+  bool call = false;     ///< its sound goes beside the events, both ways
+};
+
+/// What is left of the tokens that the client's key may use, for `rate_limits.updated`.
+struct token_limit {
+  std::int64_t limit = 0;
+  std::int64_t remaining = 0;
+  double reset_seconds = 0; ///< until it is `limit` again
 };
 
 struct machine_terms {
@@ -52,7 +62,11 @@ struct machine_terms {
   speech::voice_detection detection = speech::voice_detection::loudness;
   std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other
   std::function<bool(time_point)> may_start{}; ///< whether its owner may start one more session; null = always
+  std::function<std::optional<token_limit>()> tokens_left{}; ///< null = nobody counts
 };
+
+/// How much of the sound that may be interrupted a call is sent before it is heard.
+inline constexpr std::chrono::milliseconds call_lead{200};
 
 /// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), as the guest of sessions: a
 /// response is a chat turn, or what a duplex session says. docs/openai.md says what is served.
@@ -62,6 +76,7 @@ public:
 
   effects start(time_point now) override;
   effects on_frame(std::string_view frame, time_point now) override;
+  effects on_sound(std::span<const float> samples, time_point now) override;
   effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) override;
   effects on_inner_closed(std::uint64_t number, time_point now) override;
   effects on_transcript(const transcript& heard, time_point now) override;
@@ -112,6 +127,7 @@ private:
   std::optional<fault> handle(item_truncate& event);
   std::optional<fault> handle(response_create& event);
   std::optional<fault> handle(response_cancel& event);
+  std::optional<fault> handle(output_clear&);
   void refuse_event(const fault& why, std::string_view client_event_id);
 
   // the user's sound
@@ -135,7 +151,12 @@ private:
   void release_sound(running& of);
   void begin_chat(running& asks);
   void cut(running& which, const std::string& reason);
+  void silence_call();
+  output_buffer* media() { return media_ ? &*media_ : nullptr; }
+  void truncate(const std::string& id, double ms);
+  std::chrono::milliseconds lead() const { return media_ ? call_lead : terms_.lead; }
   void stop(running& which, const answer_end& how);
+  void finish_answer(answer& which, const answer_end& how, const usage& used);
   void finish(running& which, const answer_end& how, const usage& used);
   bool is_active() const { return active_ != nullptr; }
   running* in_conversation();
@@ -180,6 +201,7 @@ private:
   const machine_terms terms_;
   const origin origin_;
   outgoing out_;
+  std::optional<output_buffer> media_; ///< of a call
   effects inner_effects_;
   effects notes_;
   const std::string id_;

@@ -73,8 +73,8 @@ std::optional<fault> machine::create(response_request request) {
   if (waiting_.size() >= most_waiting || (!waiting_.empty() && bytes > most_waiting_bytes))
     return fault{"rate_limit_exceeded", "Too many responses are waiting.", "", "rate_limit_error"};
   auto* items = request.in_conversation ? &items_ : nullptr;
-  auto next =
-      std::make_unique<running>(answer(out_, items, conversation_id_, std::move(request)), mode::chat, std::move(turn));
+  auto next = std::make_unique<running>(answer(out_, items, conversation_id_, std::move(request), media()), mode::chat,
+                                        std::move(turn));
   next->said.create();
   note_it(note::what::side_turn);
   items != nullptr ? waiting_.push_front(std::move(next)) : waiting_.push_back(std::move(next));
@@ -143,7 +143,7 @@ void machine::begin_chat(running& asks) {
 void machine::cut(running& which, const std::string& reason) {
   const answer_end how{answer_end::how::cancelled, reason};
   if (&which == active_.get() || &which == beside_.get()) return stop(which, how);
-  which.said.finish(how, {});
+  finish_answer(which.said, how, {});
   std::erase_if(waiting_, [&](const auto& each) { return each.get() == &which; });
 }
 
@@ -170,12 +170,12 @@ void machine::release_sound() {
 }
 
 void machine::release_sound(running& now_said) {
-  while (!now_said.held.empty() && (!now_said.paced || now_ >= now_said.due(terms_.lead))) {
+  while (!now_said.held.empty() && (!now_said.paced || now_ >= now_said.due(lead()))) {
     if (!now_said.plays_since) now_said.plays_since = now_;
-    now_said.said.sound(*now_said.held.front());
+    now_said.said.sound(now_said.held.front(), now_);
     now_said.held.pop_front();
   }
-  if (!now_said.ends || !now_said.held.empty() || (now_said.paced && now_ < now_said.due(terms_.lead))) return;
+  if (!now_said.ends || !now_said.held.empty() || (now_said.paced && now_ < now_said.due(lead()))) return;
   const auto how = *now_said.ends;
   const auto used = now_said.used;
   finish(now_said, how, used);
@@ -183,11 +183,26 @@ void machine::release_sound(running& now_said) {
 
 std::optional<time_point> machine::release_due() const {
   if (!is_active() || !active_->paced || (active_->held.empty() && !active_->ends)) return std::nullopt;
-  return active_->due(terms_.lead);
+  return active_->due(lead());
+}
+
+void machine::finish_answer(answer& which, const answer_end& how, const usage& used) {
+  which.finish(how, used);
+  std::string limits;
+  if (const auto left = terms_.tokens_left ? terms_.tokens_left() : std::nullopt) {
+    json::object_writer one(limits);
+    one.text("name", "tokens");
+    one.integer("limit", left->limit);
+    one.integer("remaining", left->remaining);
+    one.number("reset_seconds", left->reset_seconds, 0);
+    one.close();
+  }
+  out_.event("rate_limits.updated", [&](auto& event) { event.json("rate_limits", "[" + limits + "]"); });
+  if (media_) media_->finished(which.id(), now_);
 }
 
 void machine::finish(running& which, const answer_end& how, const usage& used) {
-  which.said.finish(how, used);
+  finish_answer(which.said, how, used);
   if (how.status == answer_end::how::failed) note_it(note::what::error, how.reason);
   if (which.is_duplex()) last_speech_ = now_;
   // Nor is one while the client may still be playing it.
@@ -256,7 +271,10 @@ void machine::on_chat(running& answers, const session_created&) {
 
 void machine::on_chat(running& answers, const output_delta& said) {
   if (const auto words = guest::words_in(said); !words.empty()) answers.said.say(words);
-  if (auto sound = guest::sound_in(said)) answers.held.push_back(std::move(sound));
+  if (auto sound = guest::sound_in(said)) {
+    answers.said.made(sound->size());
+    answers.held.push_back(std::move(sound));
+  }
 }
 
 void machine::on_chat(running& answers, const response_tool_call& event) {
@@ -371,14 +389,14 @@ void machine::on_duplex_output(const output_delta& said) {
       const auto ended = input_.now_ms();
       end_turn(ended);
     }
-    active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)),
+    active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_), media()),
                                         inner_.kind(), nullptr);
     active_->said.create();
     asked_at_.reset();
   }
   inner_.speaks(said.response_id);
   if (!words.empty()) active_->said.say(words);
-  if (sound) active_->said.sound(*sound);
+  if (sound) active_->said.sound(sound, now_);
   if (said.end_of_turn) return end_spoken(said);
   active_->used += said.chunk_usage.value_or(usage());
   const auto most = active_->said.request().max_output_tokens;

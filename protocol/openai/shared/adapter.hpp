@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,6 +23,14 @@ namespace parley::protocol::openai {
 struct to_client {
   std::string frame;
 };
+
+/// Have the client of a call hear this, after all that it is yet to hear: samples at 24 kHz.
+struct play_sound {
+  pcm sound;
+};
+
+/// Drop what it is yet to hear.
+struct drop_sound {};
 
 /// The last effect on the client's socket.
 struct end_client {
@@ -49,8 +58,8 @@ struct note {
 };
 inline constexpr std::string_view note_words[] = {"turn", "barge_in", "side_turn", "tool_call", "error", "lane"};
 
-using effect = std::variant<to_client, end_client, guest::open_session, guest::to_session, guest::turn_to_session,
-                            guest::drop_session, transcribe, note>;
+using effect = std::variant<to_client, play_sound, drop_sound, end_client, guest::open_session, guest::to_session,
+                            guest::turn_to_session, guest::drop_session, transcribe, note>;
 using effects = std::vector<effect>;
 
 /// The server's side of a dialect, as a pure function of (state, event, time).
@@ -69,6 +78,9 @@ public:
 
   /// A text frame of the client, valid UTF-8.
   virtual effects on_frame(std::string_view frame, time_point now) = 0;
+
+  /// Sound of a call, which comes beside the frames: samples at 16 kHz.
+  virtual effects on_sound(std::span<const float>, time_point) { return {}; }
 
   /// An event of the inner session `number`, or its end. Those of sessions that were dropped are ignored.
   virtual effects on_inner_event(std::uint64_t number, const server_event& event, time_point now) = 0;

@@ -202,7 +202,11 @@ public:
   /// Call before `base64_text` is decoded. Returns why it must not be. `param` names the field.
   std::optional<fault> charge(std::string_view base64_text, const speech::sound_format& format,
                               std::string_view param) {
-    const double seconds = speech::seconds_of(base64_text, format);
+    return charge_seconds(speech::seconds_of(base64_text, format), param);
+  }
+
+  /// The same for sound that is decoded already.
+  std::optional<fault> charge_seconds(double seconds, std::string_view param) {
     seconds_ += seconds;
     if (seconds_ > most_event_seconds) return invalid_value(param, "one event may hold 300 s of sound.").value();
     if (budget_.take_sound(seconds, now_)) return std::nullopt;

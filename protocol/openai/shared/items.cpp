@@ -1,5 +1,6 @@
 #include "protocol/openai/shared/items.hpp"
 
+#include "base/utf8.hpp"
 #include "conversation/image_format.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/media/picture.hpp"
@@ -373,6 +374,13 @@ void item_list::forget_old_media() {
     }
     count(one);
   }
+}
+
+std::string cut_words(const std::string& text, double share) {
+  const auto size = static_cast<std::size_t>(static_cast<double>(text.size()) * std::clamp(share, 0.0, 1.0));
+  const auto kept = base::utf8::truncate(text, size);
+  if (kept.size() == text.size() || text[kept.size()] == ' ') return std::string(kept);
+  return std::string(kept.substr(0, kept.rfind(' ')));
 }
 
 } // namespace parley::protocol::openai

@@ -149,4 +149,7 @@ private:
   std::size_t picture_bytes_ = 0;
 };
 
+/// `text` up to about this share of it, at a word's end.
+std::string cut_words(const std::string& text, double share);
+
 } // namespace parley::protocol::openai
