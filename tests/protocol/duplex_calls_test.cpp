@@ -74,8 +74,7 @@ TEST_CASE("in full duplex a call is a response of its own, and its result goes t
   const auto told = server.inner(clock_call("call_1"));
   CHECK(types(told) == call_names{"response.created", "response.output_item.added", "conversation.item.added",
                                   "response.function_call_arguments.delta", "response.function_call_arguments.done",
-                                  "conversation.item.done", "response.output_item.done", "response.done",
-                                  "rate_limits.updated"});
+                                  "conversation.item.done", "response.output_item.done", "response.done"});
   const auto called = last(told, "response.done")["response"]["output"][0];
   CHECK(called["call_id"] == "call_1");
   CHECK(called["arguments"] == R"({"zone": "UTC"})");
@@ -211,7 +210,7 @@ TEST_CASE("Live: what is delegated to responses is a call in the events of that 
 
 TEST_CASE("Live: two delegations at once are answered in any order, each once") {
   live_driver server(delegating());
-  server.begin(to_responses({clock_tool}));
+  server.begin(to_responses(json::array({clock_tool})));
   server.inner(clock_call("call_1"));
   server.inner(clock_call("call_2"));
   server.asked();
@@ -224,7 +223,7 @@ TEST_CASE("Live: two delegations at once are answered in any order, each once") 
 
 TEST_CASE("Live: a result is told, too, when the session that asked for it is gone") {
   live_driver server(delegating());
-  server.begin(to_responses({clock_tool}));
+  server.begin(to_responses(json::array({clock_tool})));
   server.inner(clock_call("call_1"));
   server.inner_closes();
   server.asked();
@@ -238,7 +237,7 @@ TEST_CASE("Live: a result is told, too, when the session that asked for it is go
 
 TEST_CASE("Live: an update changes what it names, and says why nothing is delegated") {
   live_driver server(delegating());
-  server.begin(to_responses({clock_tool}));
+  server.begin(to_responses(json::array({clock_tool})));
   const auto update = [&](const json& responses) {
     return server.send(
         {{"type", "session.update"}, {"session", {{"delegation", {{"type", "responses"}, {"responses", responses}}}}}});
@@ -263,8 +262,17 @@ TEST_CASE("Live: an update changes what it names, and says why nothing is delega
   CHECK(told.at(1)["code"] == "delegation_unavailable");
   auto large = clock_tool;
   large["description"] = std::string(17'000, 'x');
-  told = update({{"tools", {large}}});
+  told = update({{"tools", json::array({large})}});
   CHECK(told.at(1)["message"].get<std::string>().find("16 KiB") != std::string::npos);
+}
+
+TEST_CASE("Live: functions are checked, whether they name their type or not") {
+  const json twisted{{"type", 7}};
+  for (auto tools : {clock_tool, json::array({{{"name", "f"}, {"parameters", twisted}}}),
+                     json::array({{{"type", "function"}, {"name", "f"}, {"parameters", twisted}}})}) {
+    live_driver server(delegating());
+    CHECK(server.start(to_responses(tools)).at(0)["error"]["code"] == "invalid_value");
+  }
 }
 
 TEST_CASE("Live: decisions are refused by name, and who names no delegation has nothing delegated") {
