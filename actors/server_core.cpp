@@ -70,6 +70,7 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
     return admit_guest(std::move(inner), std::move(to));
   };
   surroundings_.kept = budgets_.kept(); // of all dialects together
+  surroundings_.owners = &budgets_;
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
   surroundings_.replay_bytes = settings.limits.journal_bytes;
   surroundings_.resume_bytes = settings.limits.resume_bytes;
@@ -234,6 +235,11 @@ bool server_core::can_transcribe() const {
   return openai_.transcribes && terms().able.hears;
 }
 
+/// Whether conversations in full duplex may have functions called.
+bool server_core::can_delegate() const {
+  return limits_.delegations > 0 && terms().able.hears;
+}
+
 std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connection_info& info) {
   PARLEY_ASSERT(info.realtime.has_value(), "it speaks such a dialect");
   const auto owner = budgets_.of(owner_of(info), steady_now());
@@ -245,6 +251,7 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
     terms.slot_wait = openai_.slot_wait;
     terms.barge_in = openai_.live_barge_in;
     terms.transcribes = can_transcribe();
+    terms.delegates = can_delegate();
     terms.voices = openai_.voices;
     terms.detection = openai_.detection;
     terms.owner = owner;
@@ -259,6 +266,7 @@ std::unique_ptr<protocol::openai::adapter> server_core::adapter_for(const connec
   terms.longest = limits_.audio;
   terms.slot_wait = openai_.slot_wait;
   terms.server_vad_is_duplex = openai_.server_vad_is_duplex;
+  terms.duplex_calls = openai_.duplex_tools && can_delegate();
   terms.transcribes = can_transcribe();
   terms.voices = openai_.voices;
   terms.duplex_idle = limits_.chat_idle;

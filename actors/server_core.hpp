@@ -97,6 +97,7 @@ private:
   void start_logs(const config::settings& settings);
   session_terms terms() const;
   bool can_transcribe() const;
+  bool can_delegate() const;
   std::unique_ptr<protocol::openai::adapter> adapter_for(const connection_info& info);
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);

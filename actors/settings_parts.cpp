@@ -60,6 +60,9 @@ protocol::session_limits limits_from(const config::settings& settings) {
   to.failover = span_of(from.failover_seconds);
   to.drain = span_of(from.drain_seconds);
   to.resume = span_of(from.resume_seconds);
+  to.delegations = static_cast<std::size_t>(from.delegations);
+  to.delegation = span_of(from.delegation_seconds);
+  to.transcribes = settings.openai.transcribe == config::transcription::chat;
   to.backlog_units = static_cast<std::size_t>(from.backlog_units);
   to.failover_units = static_cast<std::size_t>(from.failover_units);
   to.min_legacy_samples = static_cast<std::size_t>(from.min_legacy_samples);
@@ -76,6 +79,7 @@ openai_terms openai_from(const config::settings& settings) {
   to.slot_wait = span_of(from.slot_wait_seconds);
   to.live_barge_in = std::chrono::milliseconds(from.live_barge_in_ms);
   to.server_vad_is_duplex = from.server_vad == config::vad_answers::duplex;
+  to.duplex_tools = from.duplex_tools;
   to.transcribes = from.transcribe == config::transcription::chat;
   to.detection = from.voice_activity == config::voice_activity::silero ? protocol::speech::voice_detection::silero
                                                                        : protocol::speech::voice_detection::loudness;

@@ -21,6 +21,7 @@ struct openai_terms {
   std::chrono::milliseconds slot_wait{};
   std::chrono::milliseconds live_barge_in{};
   bool server_vad_is_duplex = false;
+  bool duplex_tools = false;
   bool transcribes = false;
   protocol::speech::voice_detection detection = protocol::speech::voice_detection::silero;
   std::shared_ptr<const protocol::speech::voice_map> voices;

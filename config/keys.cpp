@@ -194,6 +194,13 @@ const std::array table{
     key{"limits.resume_bytes", PARLEY_MEMBER(limits.resume_bytes),
         "How much of the last events of such a session is kept, to be sent again; a second of sound takes 0.13 MB.",
         4096, 4096 * mebibyte},
+    key{"limits.delegations", PARLEY_MEMBER(limits.delegations),
+        "Calls of functions that a conversation in audio or video may have under way; each turn of its user is judged "
+        "in a slot "
+        "that is idle. 0 = functions are called in chat only.",
+        0, 64},
+    key{"limits.delegation_seconds", PARLEY_MEMBER(limits.delegation_seconds),
+        "How long such a call waits for its result; then the model is told that there is none.", 0.001, day},
     key{"limits.outbox_bytes", PARLEY_MEMBER(limits.outbox_bytes),
         "Unsent bytes of one connection; a client that reads too slowly is closed with 1008.", 4096, 4096 * mebibyte},
     key{"limits.duplex_message_bytes", PARLEY_MEMBER(limits.duplex_message_bytes),
@@ -283,6 +290,10 @@ const std::array table{
     key{"openai.voice_activity", PARLEY_MEMBER(openai.voice_activity),
         "How OpenAI's dialects tell speech from noise: silero (a small network) or loudness (cheaper, in quiet "
         "rooms)."},
+    key{"openai.duplex_tools", PARLEY_MEMBER(openai.duplex_tools),
+        "With semantic_vad and functions, a Realtime session is full duplex too, and the conversation calls them as it "
+        "goes on. "
+        "Otherwise chat answers the user's turns."},
     key{"openai.live_barge_in_ms", PARLEY_MEMBER(openai.live_barge_in_ms),
         "In OpenAI's Live API, how much speech of the user stops the model. 0 = the model alone decides.", 0, 10000},
 

@@ -94,6 +94,8 @@ struct settings {
     double drain_seconds = 30;
     double resume_seconds = 30;
     std::size_t resume_bytes = 4u << 20; ///< for one session
+    int delegations = 4;                 ///< calls of functions under way in a full-duplex session
+    double delegation_seconds = 30;
     std::size_t outbox_bytes = 8u << 20;
     std::size_t duplex_message_bytes = 32u << 20;
     std::size_t chat_message_bytes = 128u << 20;
@@ -134,6 +136,7 @@ struct settings {
     transcription transcribe = transcription::off;
     std::string voices; ///< NAME=FILE, separated by spaces
     int live_barge_in_ms = 600;
+    bool duplex_tools = false;
     config::voice_activity voice_activity = config::voice_activity::silero;
   } openai;
 

@@ -42,6 +42,12 @@ using conversation::window_mode;
 
 // ---- client events
 
+/// Something that an init asks for and does not get (docs/protocol.md 3.1).
+struct refused_wish {
+  std::string field; ///< its path in `payload`
+  std::string why;
+};
+
 /// session.init and session.update (docs/protocol.md 3.1, 3.2).
 struct init_event {
   dialect spoken = dialect::current;
@@ -57,9 +63,11 @@ struct init_event {
   int max_slice_nums = 1;
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
   pcm tts_voice; ///< reference voice for the vocoder, or a copy of `voice`; null = the server's default
-  std::optional<bool> turn_based;   ///< `payload.mode`; read only when the URL names no mode
-  bool resume = false;              ///< the client wants to be able to resume after losing its connection
-  conversation::turn_request offer; ///< chat: the tools of turns that name none
+  std::optional<bool> turn_based;    ///< `payload.mode`; read only when the URL names no mode
+  bool resume = false;               ///< the client wants to be able to resume after losing its connection
+  conversation::turn_request offer;  ///< the tools: in chat, of turns that name none; otherwise docs/protocol.md 17
+  bool wants_audio = false;          ///< it names `config.generate_audio`
+  std::vector<refused_wish> refused; ///< what it asks for in vain, as far as that is known
 };
 
 /// input.append in video and audio, input_audio_buffer.append (docs/protocol.md 3.3, 3.4).
@@ -88,13 +96,20 @@ struct chat_append_event : conversation::turn_request {
   std::string tools_as_written, tool_choice_as_written, format_as_written;
 };
 
+/// input.tool_result in audio and video (docs/protocol.md 17).
+struct tool_result_event {
+  std::string call_id;
+  std::string result;     ///< 1 … `max_tool_result_bytes` bytes, unless it was cancelled
+  bool cancelled = false; ///< there will be none, and the model is told nothing
+};
+
 /// session.close (docs/protocol.md 3.6).
 struct close_event {
   std::string reason; ///< as sent if it is `^[a-z0-9_]{1,64}$`, else "user_stop"
 };
 
 /// What a client inside the process says to its session, which others write as frames of the current dialect.
-using client_event = std::variant<init_event, append_event, chat_append_event, close_event>;
+using client_event = std::variant<init_event, append_event, chat_append_event, tool_result_event, close_event>;
 
 // ---- what server events carry
 
@@ -148,6 +163,8 @@ struct session_created {
   std::optional<std::string> recording_id;
   std::optional<std::string> resume_token; ///< set if the session outlives its connection ...
   double resume_seconds = 0;               ///< ... for this long (docs/protocol.md 14)
+  std::vector<std::string> granted;        ///< of the init's wishes (docs/protocol.md 3.1)
+  std::vector<refused_wish> refused;
 };
 
 /// The first event on a connection that resumes a session (docs/protocol.md 14).
@@ -189,6 +206,32 @@ struct response_tool_call_delta {
   std::string response_id;
   std::string input_id;
   conversation::tool_call part;
+};
+
+/// In audio and video, the conversation asks its client to call a function (docs/protocol.md 17): these three, in this order,
+/// as upstream's next protocol has them. `unit`: the newest step, by its number.
+struct duplex_call_begin {
+  std::string call_id;
+  std::uint64_t unit = 0;
+  std::int64_t start_ms = 0; ///< of the turn that asks for it, in the session's sound
+  std::int64_t end_ms = 0;
+};
+struct duplex_call_delta {
+  std::string call_id;
+  std::uint64_t unit = 0;
+  std::string text; ///< of the call as the model writes it
+};
+struct duplex_call_done {
+  conversation::tool_call call;
+  std::uint64_t unit = 0;
+  std::string text; ///< that of all deltas
+  usage used{};     ///< what it took to find out; of several calls of a turn, the first has it
+};
+
+/// The result of a call is not wanted any more: nobody has sent it in time.
+struct duplex_call_abort {
+  std::string call_id;
+  std::string_view reason; ///< a constant of the program
 };
 
 /// Ends a chat turn; in duplex with `protocol.duplex_response_done` (docs/protocol.md 12), or with
@@ -234,6 +277,7 @@ struct error_event {
 
 using server_event = std::variant<session_queued, session_queue_update, session_queue_done, session_created,
                                   session_resumed, output_delta, response_tool_call, response_tool_call_delta,
+                                  duplex_call_begin, duplex_call_delta, duplex_call_done, duplex_call_abort,
                                   response_done, session_go_away, session_closed, input_transcript, error_event>;
 
 } // namespace parley::protocol

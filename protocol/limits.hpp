@@ -51,6 +51,13 @@ struct session_limits {
   window_mode window = window_mode::off;
   bool allow_client_window = true;   ///< whether `config.sliding_window_mode` is honoured (docs/protocol.md 6.10)
   bool duplex_response_done = false; ///< docs/protocol.md 12 (f)
+
+  /// False in a session that began in a build without functions in audio and video (docs/protocol.md 17), wishes (3.1) and
+  /// `config.generation`: it goes on as it began, and the rest is not used.
+  bool knows_functions = true;
+  std::size_t delegations = 4;                        ///< calls under way in audio and video; 0 = no functions there
+  milliseconds delegation = std::chrono::seconds(30); ///< until the client has answered one
+  bool transcribes = true;                            ///< whether `config.transcribe_input` is honoured
 };
 
 /// What the workers' builds and checkpoints can do.

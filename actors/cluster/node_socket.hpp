@@ -11,7 +11,7 @@
 namespace parley::actors {
 
 /// Both ends of a link must agree on this and the version. Increment it when a message between nodes changes.
-inline constexpr int node_wire = 8;
+inline constexpr int node_wire = 9;
 
 /// A connected stream socket. Destroying it closes the socket, unless it was released.
 class node_socket {

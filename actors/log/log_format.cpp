@@ -55,7 +55,8 @@ void append_record(std::string& log, std::string_view record) {
 log_reader::log_reader(std::string_view bytes) : bytes_(bytes) {
   if (bytes.size() < header_bytes || !bytes.starts_with(magic)) return;
   if (number_at(bytes, header_bytes - 4) != crc32c(bytes.substr(0, header_bytes - 4))) return;
-  header_ = number_at(bytes, magic.size()) == log_version ? verdict::good : verdict::other_version;
+  const auto version = number_at(bytes, magic.size());
+  header_ = version >= oldest_log_version && version <= log_version ? verdict::good : verdict::other_version;
   at_ = header_bytes;
 }
 

@@ -15,7 +15,10 @@
 namespace parley::actors {
 
 /// Must change with the contents of any record, and whenever the session machine would answer old records differently.
-inline constexpr std::uint32_t log_version = 4;
+inline constexpr std::uint32_t log_version = 5;
+
+/// Logs of this version and later ones are read, and go on as they began.
+inline constexpr std::uint32_t oldest_log_version = 4;
 
 /// The longest record. Longer ones are not written, and are damage when read.
 inline constexpr std::size_t max_record_bytes = std::size_t{256} << 20;

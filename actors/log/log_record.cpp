@@ -36,9 +36,16 @@ static void milliseconds(A& a, session_limits::milliseconds& of) {
 template<class A>
 static void fields(A& a, session_limits& of) {
   auto& [audio, video, chat, idle, turn, init, failover, drain, resume, backlog, failover_units, legacy, context, unit,
-         window, choose, done] = of;
+         window, choose, done, functions, delegations, delegation, transcribes] = of;
   for (auto* each : {&audio, &video, &chat, &idle, &turn, &init, &failover, &drain, &resume}) milliseconds(a, *each);
   a(backlog, failover_units, legacy, context, unit, window, choose, done);
+}
+
+/// What version 5 adds, at the end of its record.
+template<class A>
+static void added_fields(A& a, session_limits& of) {
+  milliseconds(a, of.delegation);
+  a(of.delegations, of.transcribes);
 }
 
 template<class A>
@@ -53,10 +60,19 @@ namespace parley::actors {
 
 namespace logged {
 
+// A record of version 4 ends where what version 5 adds begins. What a session of version 4 can have is written as it was then.
+static bool goes_on(byte_writer&, bool has_more) {
+  return has_more;
+}
+static bool goes_on(byte_reader& a, bool& has_more) {
+  return has_more = a.good() && !a.complete();
+}
+
 template<class A>
 static void fields(A& a, beginning& of) {
   auto& [accepted, mode, id, legacy, recording, remote, group, key, seed, limits, able] = of;
   a(accepted, mode, id, legacy, recording, remote, group, key, seed, limits, able);
+  if (goes_on(a, limits.knows_functions)) added_fields(a, limits);
 }
 
 static void fields(byte_writer& a, frame& of) {
@@ -122,8 +138,10 @@ static void fields(A&, taken_up&) {}
 
 template<class A>
 static void fields(A& a, user_turn& of) {
-  auto& [number, result, text, seconds] = of.heard;
+  auto& [number, result, text, seconds, calls, used] = of.heard;
   a(number, result, text, seconds);
+  bool judged = !calls.empty() || used != conversation::usage();
+  if (goes_on(a, judged)) a(calls, used);
 }
 
 } // namespace logged
@@ -169,12 +187,13 @@ struct record_check {
   bool operator()(const logged::beginning& of) const {
     const auto& limits = of.limits;
     for (const auto limit : {limits.audio, limits.video, limits.chat, limits.chat_idle, limits.chat_turn, limits.init,
-                             limits.failover, limits.drain, limits.resume})
+                             limits.failover, limits.drain, limits.resume, limits.delegation})
       if (limit < limit.zero() || limit > long_time) return false;
     constexpr int many = 1 << 20;
     for (const auto count : {limits.context_tokens, limits.unit.rows, limits.unit.rows_per_picture})
       if (count < 0 || count > many) return false;
-    for (const auto count : {limits.backlog_units, limits.failover_units, limits.min_legacy_samples})
+    for (const auto count :
+         {limits.backlog_units, limits.failover_units, limits.min_legacy_samples, limits.delegations})
       if (count > many) return false;
     return protocol::is_session_id(of.session_id) && is_id(of.legacy_id) && is_id(of.recording_id) &&
            is_name(of.mode) && is_name(of.remote) && is_name(of.group) && is_name(of.key) && of.accepted_ns >= 0 &&
@@ -185,7 +204,8 @@ struct record_check {
     return of.back_after_ms >= 0 && std::chrono::milliseconds(of.back_after_ms) <= long_time;
   }
   bool operator()(const logged::user_turn& of) const {
-    return base::utf8::valid(of.heard.text) && of.heard.seconds >= 0 && of.heard.seconds <= longest_turn_s;
+    return base::utf8::valid(of.heard.text) && of.heard.seconds >= 0 && of.heard.seconds <= longest_turn_s &&
+           of.heard.calls.size() <= protocol::most_turn_calls;
   }
   bool operator()(const auto&) const { return true; } // their members' types have no values that make no sense
 };

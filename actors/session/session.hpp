@@ -7,6 +7,7 @@
 #include "actors/log_facts.hpp"
 #include "actors/messages.hpp"
 #include "actors/queue/worker_table.hpp"
+#include "actors/realtime/owner_budgets.hpp"
 #include "actors/recording/recorder_feed.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/session/session_meter.hpp"
@@ -39,8 +40,9 @@ struct session_surroundings {
   deadline_clock clock;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
-  guest_opener open;        ///< sessions whose client is one of ours
-  bool transcribes = false; ///< setting `openai.transcribe`
+  guest_opener open;               ///< sessions whose client is one of ours
+  bool transcribes = false;        ///< setting `openai.transcribe`
+  owner_budgets* owners = nullptr; ///< what the connections of one owner may have done in the background
   protocol::legacy_ids legacy_ids;
   /// The last ticket or engine session id. Starts at a random number, so that gateways sharing a worker differ.
   std::atomic<std::uint64_t> last_key{secure_random() >> 1};

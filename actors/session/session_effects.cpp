@@ -121,7 +121,10 @@ void session::perform(const protocol::close_engine&) {
 }
 
 void session::perform(protocol::transcribe_turn& effect) {
-  if (!shared_.transcribes || !shared_.open) {
+  // Turns that are judged are wanted by who offers functions, and need no setting of their own.
+  const bool wanted = shared_.open && (effect.what.offer || shared_.transcribes);
+  if (!wanted || !shared_.owners ||
+      !shared_.owners->of(owner_of(connection_), steady_now())->take_session(steady_now())) {
     send(this, transcript_ready{{effect.what.number, protocol::transcript_result::busy}});
     return;
   }

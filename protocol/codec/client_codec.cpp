@@ -13,11 +13,13 @@ struct type_name {
   client_event_type type;
 };
 
-constexpr std::array<type_name, 5> type_names{{
+constexpr std::array<type_name, 7> type_names{{
     {"session.init", client_event_type::session_init},
     {"session.update", client_event_type::session_update},
     {"input.append", client_event_type::input_append},
     {"input_audio_buffer.append", client_event_type::input_audio_buffer_append},
+    {"input.standalone", client_event_type::input_standalone},
+    {"input.tool_result", client_event_type::input_tool_result},
     {"session.close", client_event_type::session_close},
 }};
 

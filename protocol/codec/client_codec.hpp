@@ -24,6 +24,8 @@ enum class client_event_type : std::uint8_t {
   session_update,
   input_append,
   input_audio_buffer_append,
+  input_standalone,
+  input_tool_result,
   session_close,
   unknown,
 };
@@ -52,17 +54,20 @@ tl::expected<envelope, frame_fault> peek(Text&& frame) = delete;
 // Errors of all decoders below are missing_field or invalid_payload and name the field.
 
 /// session.init (docs/protocol.md 3.1). `url_mode` is the mode given in the URL, if any; otherwise `payload.mode`
-/// decides, and sets `turn_based` if it is given. In chat, all fields but the system prompt are ignored. `schema_work`: what
-/// checking its schemas may take, counted down; null = as much as an event may.
+/// decides, and sets `turn_based` if it is given. In chat, all fields but the system prompt and the tools are ignored. `schema_work`:
+/// what checking its schemas may take, counted down; null = as much as an event may. `knows_functions`: in `session_limits`.
 result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode,
-                                       std::int64_t* schema_work = nullptr);
+                                       std::int64_t* schema_work = nullptr, bool knows_functions = true);
 
 /// session.update (docs/protocol.md 3.2) in audio or video.
 result<init_event> decode_session_update(const envelope& from, mode kind);
 
-/// input.append (docs/protocol.md 3.3) or input_audio_buffer.append (3.4), in audio or video. In audio, frames are
+/// input.append (docs/protocol.md 3.3), input.standalone (17) or input_audio_buffer.append (3.4), in audio or video. In audio, frames are
 /// ignored. In video they must be base64 of JPEG files with a readable header; pixels are not checked.
 result<append_event> decode_append(const envelope& from, mode kind, std::size_t min_legacy_samples);
+
+/// input.tool_result (docs/protocol.md 17), in audio or video.
+result<tool_result_event> decode_tool_result(const envelope& from);
 
 /// input.append in chat (docs/protocol.md 3.5). `schema_work`: as above.
 result<chat_append_event> decode_chat_append(const envelope& from, std::int64_t* schema_work = nullptr);
@@ -75,5 +80,6 @@ close_event decode_close(const envelope& from);
 result<init_event> checked(init_event from, mode kind);
 result<append_event> checked(append_event from, mode kind);
 result<chat_append_event> checked(chat_append_event from);
+result<tool_result_event> checked(tool_result_event from);
 
 } // namespace parley::protocol

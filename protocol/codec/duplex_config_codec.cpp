@@ -41,6 +41,14 @@ constexpr std::array<std::pair<std::string_view, bool>, 2> decode_modes{{{"sampl
 constexpr std::array<std::pair<std::string_view, window_mode>, 3> window_modes{
     {{"off", window_mode::off}, {"basic", window_mode::basic}, {"context", window_mode::context}}};
 
+template<class Options, class Visitor>
+void go_through_sampling(Options& of, Visitor& to) {
+  to.number("temperature", 0, 2, of.sampling.temperature);
+  to.integer("top_k", 0, field_reader::any, of.sampling.top_k);
+  to.number("top_p", 0, 1, of.sampling.top_p);
+  to.choice("decode_mode", decode_modes, of.sampling.greedy);
+}
+
 /// Goes through the options of a duplex session in the order in which they are read: their names, bounds and values.
 template<class Options, class Visitor>
 void go_through(Options& of, Visitor& to) {
@@ -49,10 +57,7 @@ void go_through(Options& of, Visitor& to) {
   to.number("length_penalty", 0.1, 5.0, of.sampling.length_penalty);
   to.integer("force_listen_count", 0, 100, of.force_listen_count);
   to.integer("max_new_speak_tokens_per_chunk", 1, 100, of.max_new_speak_tokens_per_chunk);
-  to.number("temperature", 0, 2, of.sampling.temperature);
-  to.integer("top_k", 0, any, of.sampling.top_k);
-  to.number("top_p", 0, 1, of.sampling.top_p);
-  to.choice("decode_mode", decode_modes, of.sampling.greedy);
+  go_through_sampling(of, to);
   to.number("text_repetition_penalty", 1, unlimited, of.sampling.repetition_penalty);
   to.integer("text_repetition_window_size", 1, any, of.sampling.repetition_window);
   to.number("listen_prob_scale", 0, unlimited, of.listen_prob_scale);
@@ -78,9 +83,16 @@ struct config_checker : number_checker {
 
 } // namespace
 
+void read_generation(field_reader& in, const field& config, init_event& into) {
+  const auto generation = in.object(field_reader::find(config, {"generation"}));
+  config_reader read{{in, generation}};
+  go_through_sampling(into.config, read);
+}
+
 void read_duplex_config(field_reader& in, const field& config, init_event& into) {
   config_reader read{{in, config}};
   go_through(into.config, read);
+  into.wants_audio = read.at("generate_audio").at.given() && into.config.generate_audio;
   in.seed(read.at("seed"), into.seed);
   in.boolean(read.at("unit_responses"), into.unit_responses);
   in.boolean(read.at("listen_at_turn_end"), into.listen_at_turn_end);

@@ -95,6 +95,9 @@ struct writer {
       voice.close();
     }
     if (event.has_system_prompt) payload.text("system_prompt", event.system_prompt);
+    if (!event.offer.tools.empty())
+      payload.json("tools",
+                   list_of(event.offer.tools, [](const auto& each, std::string& to) { to += each.signature; }));
     const conversation::duplex_options usual;
     if (event.config != usual) {
       auto config = payload.object("config");
@@ -147,6 +150,12 @@ struct writer {
       tts.close();
     }
     input.close();
+  }
+
+  void operator()(const tool_result_event& event) {
+    out.text("type", "input.tool_result");
+    out.text("tool_call_id", event.call_id);
+    event.cancelled ? out.boolean("cancelled", true) : out.text("content", event.result);
   }
 
   void operator()(const close_event& event) {

@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/duplex_config_codec.hpp"
 #include "protocol/codec/media_check.hpp"
@@ -5,6 +6,11 @@
 #include "protocol/json/field_reader.hpp"
 #include "protocol/media/picture.hpp"
 #include "protocol/media/voice.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
 
 namespace parley::protocol {
 namespace {
@@ -54,8 +60,64 @@ field find_voice(const field& object, std::string_view canonical, std::string_vi
   return field_reader::find(object, {canonical, alias});
 }
 
-void read_duplex_payload(field_reader& in, const field& payload, init_event& out) {
+constexpr std::string_view payload_names[] = {"mode",   "system_prompt", "instructions",
+                                              "resume", "tools",         "tool_choice"};
+constexpr std::string_view duplex_names[] = {"config",    "duplex",           "max_slice_nums", "voice",
+                                             "ref_audio", "ref_audio_base64", "tts_ref_audio",  "tts_ref_audio_base64"};
+constexpr std::string_view voice_names[] = {"ref_audio", "ref_audio_base64", "tts_ref_audio", "tts_ref_audio_base64"};
+constexpr std::string_view generation_names[] = {"decode_mode", "temperature", "top_k", "top_p"};
+constexpr std::string_view config_names[] = {"length_penalty",
+                                             "force_listen_count",
+                                             "max_new_speak_tokens_per_chunk",
+                                             "temperature",
+                                             "top_k",
+                                             "top_p",
+                                             "decode_mode",
+                                             "text_repetition_penalty",
+                                             "text_repetition_window_size",
+                                             "listen_prob_scale",
+                                             "listen_top_k",
+                                             "tts_temperature",
+                                             "generate_audio",
+                                             "sliding_window_mode",
+                                             "basic_window_high_tokens",
+                                             "basic_window_low_tokens",
+                                             "unit_responses",
+                                             "listen_at_turn_end",
+                                             "transcribe_input",
+                                             "seed",
+                                             "chunk_ms",
+                                             "sample_rate",
+                                             "max_slice_nums",
+                                             "generation"};
+
+constexpr std::size_t most_refused = 16; ///< wishes that are named
+constexpr std::size_t most_members = 64; ///< that are looked at
+constexpr std::size_t most_name = 64;    ///< bytes of a name that are shown
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Members of an object that have no effect are no errors, but the client is told (docs/protocol.md 3.1). `duplex`: names
+/// that have one in audio and video alone.
+void refuse_unknown(const field& object, std::string_view prefix, std::span<const std::string_view> known,
+                    std::span<const std::string_view> duplex, bool chat, std::vector<refused_wish>& out) {
+  if (!object.at.is(json::kind::object)) return;
+  for (const auto& [key, value] : json::members(object.at, most_members)) {
+    if (!value.given() || out.size() >= most_refused) continue;
+    const auto whole = json::unescape(key, most_name);
+    if (whole && is_among(known, *whole)) continue;
+    const bool other = whole && is_among(duplex, *whole);
+    if (other && !chat) continue;
+    const auto name = whole ? *whole : std::string(base::utf8::truncate(key.raw(), most_name));
+    out.push_back({std::string(prefix) + name, other ? "has no effect in chat" : "is not known to this server"});
+  }
+}
+
+void read_duplex_payload(field_reader& in, const field& payload, bool with_generation, init_event& out) {
   auto config = in.object(field_reader::find(payload, {"config", "duplex"}));
+  if (with_generation) read_generation(in, config, out);
   read_duplex_config(in, config, out);
   in.integer(field_reader::either(field_reader::find(payload, {"max_slice_nums"}),
                                   field_reader::find(config, {"max_slice_nums"})),
@@ -67,9 +129,19 @@ void read_duplex_payload(field_reader& in, const field& payload, init_event& out
   read_voices(in, find("ref_audio_base64", "ref_audio"), find("tts_ref_audio_base64", "tts_ref_audio"), out);
 }
 
+void note_refused(const field& payload, bool chat, std::vector<refused_wish>& out) {
+  refuse_unknown(payload, "", payload_names, duplex_names, chat, out);
+  if (chat) return;
+  const auto config = field_reader::find(payload, {"config", "duplex"});
+  refuse_unknown(config, "config.", config_names, {}, false, out);
+  refuse_unknown(field_reader::find(config, {"generation"}), "config.generation.", generation_names, {}, false, out);
+  refuse_unknown(field_reader::find(payload, {"voice"}), "voice.", voice_names, {}, false, out);
+}
+
 } // namespace
 
-result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode, std::int64_t* schema_work) {
+result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode, std::int64_t* schema_work,
+                                       bool knows_functions) {
   field_reader in;
   if (schema_work) in.schema_work() = *schema_work;
   init_event out;
@@ -88,9 +160,10 @@ result<init_event> decode_session_init(const envelope& from, std::optional<mode>
   } else if (!chat) {
     out.system_prompt = default_prompt;
   }
-  if (!chat && !in.failed()) read_duplex_payload(in, payload, out);
-  if (chat && !in.failed())
+  if (!chat && !in.failed()) read_duplex_payload(in, payload, knows_functions, out);
+  if ((chat || knows_functions) && !in.failed())
     read_tools(in, field_reader::find(payload, {"tools"}), field_reader::find(payload, {"tool_choice"}), out.offer);
+  note_refused(payload, chat, out.refused);
   if (schema_work) *schema_work = in.schema_work();
   if (in.failed()) return in.failure();
   return out;
@@ -100,9 +173,8 @@ result<init_event> checked(init_event from, mode kind) {
   field_reader in;
   if (from.system_prompt.size() > max_prompt_bytes)
     refuse_prompt(in, "payload.system_prompt", from.system_prompt.size());
-  if (kind == mode::chat) {
-    check_tools(in, "payload.tools", from.offer);
-  } else {
+  check_tools(in, "payload.tools", from.offer);
+  if (kind != mode::chat) {
     if (!from.has_system_prompt) from.system_prompt = default_prompt;
     check_duplex_config(in, from.config);
     in.check_integer("payload.max_slice_nums", 1, max_slices, from.max_slice_nums);

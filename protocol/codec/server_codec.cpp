@@ -112,6 +112,7 @@ public:
       out_.text("resume_token", *event.resume_token);
       out_.number("resume_seconds", event.resume_seconds, ms_decimals);
     }
+    if (current()) wishes(event);
   }
 
   void operator()(const session_resumed& event) {
@@ -142,6 +143,39 @@ public:
     out_.text("id", event.part.id);
     if (!event.part.name.empty()) out_.text("name", event.part.name);
     out_.text("arguments", event.part.arguments);
+  }
+
+  void operator()(const duplex_call_begin& event) {
+    duplex_call("response.tool_call.begin", event.call_id);
+    out_.integer("unit_index", static_cast<std::int64_t>(event.unit));
+    out_.integer("start_ms", event.start_ms);
+    out_.integer("end_ms", event.end_ms);
+  }
+
+  void operator()(const duplex_call_delta& event) {
+    duplex_call("response.tool_call.delta", event.call_id);
+    out_.integer("unit_index", static_cast<std::int64_t>(event.unit));
+    std::string step;
+    json::object_writer one(step);
+    one.text("kind", "text");
+    one.text("text", event.text);
+    one.close();
+    out_.json("steps", "[" + step + "]");
+  }
+
+  void operator()(const duplex_call_done& event) {
+    duplex_call("response.tool_call.done", event.call.id);
+    out_.integer("unit_index", static_cast<std::int64_t>(event.unit));
+    out_.text("full_text", event.text);
+    auto call = out_.object("call");
+    call.text("name", event.call.name);
+    call.json("arguments", event.call.arguments.empty() ? "{}" : event.call.arguments); // decoded within a schema: JSON
+    call.close();
+  }
+
+  void operator()(const duplex_call_abort& event) {
+    duplex_call("response.tool_call.abort", event.call_id);
+    out_.text("reason", event.reason);
   }
 
   void operator()(const response_done& event) {
@@ -205,6 +239,33 @@ private:
 
   void session() {
     if (current() && !context_.session_id.empty()) out_.text("session_id", context_.session_id);
+  }
+
+  void duplex_call(std::string_view type, std::string_view call_id) {
+    out_.text("type", type);
+    session();
+    out_.text("tool_call_id", call_id);
+  }
+
+  void wishes(const session_created& event) {
+    if (!event.granted.empty()) {
+      std::string list = "[";
+      for (const auto& each : event.granted) {
+        if (list.size() > 1) list += ',';
+        json::append_string(each, list);
+      }
+      out_.json("granted", list + "]");
+    }
+    if (event.refused.empty()) return;
+    std::string list = "[";
+    for (const auto& each : event.refused) {
+      if (list.size() > 1) list += ',';
+      json::object_writer one(list);
+      one.text("field", each.field);
+      one.text("why", each.why);
+      one.close();
+    }
+    out_.json("refused", list + "]");
   }
 
   void queue_event(std::string_view type, const queue_position& place) {
@@ -273,6 +334,8 @@ struct size_of_content {
   std::size_t operator()(const auto& event) const requires requires { event.scores; }
   { return event.text.size() + audio_bytes(event.audio) + scores_bytes(event.scores); }
   std::size_t operator()(const response_tool_call& event) const { return event.call.arguments.size(); }
+  std::size_t operator()(const duplex_call_delta& event) const { return event.text.size(); }
+  std::size_t operator()(const duplex_call_done& event) const { return 2 * event.text.size(); }
   std::size_t operator()(const response_tool_call_delta& event) const { return event.part.arguments.size(); }
   std::size_t operator()(const error_event& event) const { return event.message.size(); }
   std::size_t operator()(const auto&) const { return 0; }

@@ -160,7 +160,8 @@ void duplex_flow::answer(conversation::step_output&& output, time_point now, eff
     delta.measured.kv_cache_length = kv_length_;
   }
 
-  if (output.kind == output_kind::listen) {
+  listening_ = output.kind == output_kind::listen;
+  if (listening_) {
     turn_.finish("cancelled", delta.input_id, total_, out);
     delta.response_id = turn_.listen();
     out.say(std::move(delta));

@@ -65,6 +65,19 @@ public:
 
   const usage& total() const { return total_; }
 
+  /// What else the session took.
+  void count(const usage& more) { total_ += more; }
+
+  /// Whether the next append's context is read by a model that has listened for a second: no step runs or waits, and the
+  /// last one was answered by `listen`.
+  bool is_listening() const { return listening_ && !running_ && !suspended_ && !backlog_.next(); }
+
+  /// Bytes of context that wait for the next unit.
+  std::size_t waiting_context() const { return backlog_.context_bytes() + bytes_of(gatherer_.pending_context()); }
+
+  /// How many steps have begun.
+  std::uint64_t units() const { return next_number_; }
+
 private:
   struct running_step {
     std::uint64_t number = 0; ///< also the chunk_index
@@ -103,6 +116,7 @@ private:
   int prompt_tokens_;
   int kv_length_;
   int answered_steps_ = 0;
+  bool listening_ = true;
   bool warned_ = false; ///< go_away{context_full} has been sent
 };
 

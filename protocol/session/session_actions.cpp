@@ -7,12 +7,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 // The actions in the cells of the session table.
 namespace parley::protocol {
 
 namespace {
+
+constexpr std::size_t max_told_bytes = max_tool_result_bytes + (2u << 10); ///< a result with its call
+constexpr std::size_t max_unjudged_turns = 2;                              ///< behind each other
 
 /// How long before a limit the client is warned (docs/protocol.md 8).
 session_limits::milliseconds go_away_lead(session_limits::milliseconds limit) {
@@ -110,14 +115,17 @@ void session_machine::read_init(const occurrence& what) {
           [&](init_event&& event) { return checked(std::move(event), mode_); });
     const auto& frame = what.its_frame();
     if (frame.type != client_event_type::session_init) return decode_session_update(frame, mode_);
-    return within_steps(schema_steps_, now,
-                        [&](std::int64_t* work) { return decode_session_init(frame, url_mode_, work); });
+    return within_steps(schema_steps_, now, [&](std::int64_t* work) {
+      return decode_session_init(frame, url_mode_, work, limits_.knows_functions);
+    });
   };
   auto init = read();
   if (!init) return reject(std::move(init.error()), now);
   if (!url_mode_) choose_mode(init->turn_based.value_or(false) ? mode::chat : mode::video);
   auto& config = init->config;
   config.generate_audio &= able_.speaks;
+  if (!limits_.allow_client_window && config.window && *config.window != limits_.window)
+    init->refused.push_back({"config.sliding_window_mode", "the server chooses it"});
   if (!limits_.allow_client_window || !config.window) config.window = limits_.window;
   init_ = std::make_shared<const init_event>(std::move(*init));
   if (state_ == session_state::connected) begin_init();
@@ -149,11 +157,13 @@ void session_machine::begin_talk(const conversation::opened& opened, time_point 
     chat_ = std::make_unique<chat_flow>(init_, random_);
   } else {
     duplex_ = std::make_unique<duplex_flow>(limits_, init_, opened, random_);
-    if (init_->transcribe_input) user_.emplace();
+    begin_delegation();
+    if (init_->transcribe_input || offer_) user_.emplace();
     created.prompt_length = opened.prompt_tokens;
     created.measured.kv_cache_length = opened.prompt_tokens;
   }
   created.total = total();
+  if (limits_.knows_functions) note_wishes(created);
   say(std::move(created));
   idle_since_ = now;
   const time_point warning = time_limit_ - go_away_lead(duration_limit(limits_, mode_));
@@ -200,6 +210,7 @@ void session_machine::take_units(const occurrence& what) {
   took_input_ = true;
   name_input(event->input_id);
   if (user_ && event->samples) listen_to_user(event->samples); // an append of context alone has none
+  if (event->samples) tell_results(event->context, now);
   auto out = writer();
   follow(its_duplex().on_append(std::move(*event), inputs_, now, out));
 }
@@ -207,12 +218,127 @@ void session_machine::take_units(const occurrence& what) {
 void session_machine::listen_to_user(const pcm& samples) {
   PARLEY_ASSERT(user_ && samples, "its client wants to know what the user says");
   for (auto& turn : user_->hear(*samples)) {
+    if (offer_) judge_turn(turn);
+    if (!init_->transcribe_input) continue;
     unwritten_.push_back({++last_turn_, turn.start_ms, turn.end_ms});
     writer().order(transcribe_turn{{last_turn_, std::move(turn.sound)}});
   }
 }
 
-effects session_machine::on_transcript(const transcript& heard, time_point) {
+// ---- functions that the conversation calls (docs/protocol.md 17)
+
+/// From here on turns of the user are judged, if functions are offered and may be called.
+void session_machine::begin_delegation() {
+  if (init_->offer.tools.empty() || !why_no_tools().empty()) return;
+  auto offer = std::make_shared<conversation::turn_request>();
+  if (init_->has_system_prompt && !init_->system_prompt.empty())
+    offer->messages.push_back(message{role::system, {text_item{init_->system_prompt}}});
+  offer->tools = init_->offer.tools;
+  offer_ = std::move(offer);
+}
+
+/// Why the functions that the client offers are not called; empty = they are.
+std::string_view session_machine::why_no_tools() const {
+  if (limits_.delegations == 0) return "this server calls no functions in audio and video";
+  if (!able_.hears) return "this server's model does not hear";
+  if (!fit_to_judge(init_->offer.tools)) return "in audio and video they may have 16 KiB together";
+  return {};
+}
+
+/// What of the init's wishes is granted, and what is not.
+void session_machine::note_wishes(session_created& to) const {
+  const auto grant = [&](std::string_view field, bool wished, std::string_view why_not) {
+    if (!wished) return;
+    if (why_not.empty())
+      to.granted.emplace_back(field);
+    else
+      to.refused.push_back({std::string(field), std::string(why_not)});
+  };
+  const auto unless = [](bool granted, std::string_view why_not) { return granted ? std::string_view() : why_not; };
+  to.refused = init_->refused;
+  grant("resume", init_->resume,
+        unless(limits_.resume.count() > 0, "this server keeps no sessions for clients that are away"));
+  if (mode_ == mode::chat) return grant("tools", !init_->offer.tools.empty(), {});
+  grant("tools", !init_->offer.tools.empty(), why_no_tools());
+  grant("tool_choice", init_->offer.tool_required,
+        "a conversation calls a function when its user asks for something: auto");
+  grant("config.transcribe_input", init_->transcribe_input,
+        unless(limits_.transcribes && able_.hears, "this server writes down nothing that users say"));
+  grant("config.generate_audio", init_->wants_audio, unless(able_.speaks, "this server's model has no voice"));
+  grant("voice", init_->voice || init_->tts_voice, unless(able_.speaks, "this server's model has no voice"));
+}
+
+/// Has a turn judged in the background: does it want a function called?
+void session_machine::judge_turn(const speech::turn_listener::turn& turn) {
+  if (!delegations_.has_room() || unjudged_.size() >= max_unjudged_turns) return;
+  unjudged_.push_back({++last_turn_, turn.start_ms, turn.end_ms});
+  writer().order(transcribe_turn{{last_turn_, turn.sound, {}, offer_}});
+}
+
+/// A turn was judged, or could not be: then the conversation goes on as if it had wanted nothing.
+void session_machine::take_judgement(const unwritten_turn& turn, const transcript& heard, time_point now) {
+  auto used = heard.used;
+  for (const auto& each : heard.calls) {
+    const auto arguments = json::scan(each.arguments);
+    const bool whole = arguments.outcome == json::verdict::good && json::root(arguments).is(json::kind::object);
+    const bool offered = offer_ && std::any_of(offer_->tools.begin(), offer_->tools.end(),
+                                               [&](const auto& one) { return one.name == each.name; });
+    if (!whole || !offered || !delegations_.has_room() || delegations_.is_under_way(each)) continue;
+    auto call = each;
+    call.id = make_id(random_, "call_");
+    const auto unit = its_duplex().units() == 0 ? 0 : its_duplex().units() - 1;
+    const auto text = words_of(call);
+    say(duplex_call_begin{call.id, unit, turn.start_ms, turn.end_ms});
+    say(duplex_call_delta{call.id, unit, text});
+    say(duplex_call_done{call, unit, text, std::exchange(used, {})});
+    delegations_.begin(std::move(call), now);
+  }
+  wind_delegation_clock();
+}
+
+void session_machine::take_result(const occurrence& what) {
+  const auto now = what.now;
+  auto event = what.event ? what.its<tool_result_event>("tool_call_id").and_then([](tool_result_event&& given) {
+    return checked(std::move(given));
+  })
+                          : decode_tool_result(what.its_frame());
+  if (!event) return reject(std::move(event.error()), now);
+  if (event->result.empty()) event->result = "null";
+  const bool known = event->cancelled ? delegations_.cancel(event->call_id)
+                                      : delegations_.resolve(event->call_id, std::move(event->result), now);
+  if (!known)
+    return reject({error_code::invalid_payload, "tool_call_id: no call with this id waits for a result"}, now);
+  wind_delegation_clock();
+}
+
+/// Adds the next result to what the model reads with this append, if the moment is right.
+void session_machine::tell_results(std::vector<text_message>& context, time_point now) {
+  if (!offer_ || its_duplex().waiting_context() + bytes_of(context) + max_told_bytes > max_waiting_context) return;
+  auto told = delegations_.tell({!its_duplex().is_listening(), user_ && user_->in_turn()}, now);
+  std::move(told.begin(), told.end(), std::back_inserter(context));
+}
+
+void session_machine::expire_delegations(time_point now) {
+  for (auto& id : delegations_.expire(now)) say(duplex_call_abort{std::move(id), "timeout"});
+  wind_delegation_clock();
+}
+
+void session_machine::wind_delegation_clock() {
+  clocks_.stop(session_clock::delegation);
+  if (const auto due = delegations_.next_deadline()) clocks_.set(session_clock::delegation, *due);
+}
+
+effects session_machine::on_transcript(const transcript& heard, time_point now) {
+  const auto judged =
+      std::find_if(unjudged_.begin(), unjudged_.end(), [&](const auto& each) { return each.number == heard.number; });
+  if (judged != unjudged_.end()) {
+    const auto turn = *judged;
+    unjudged_.erase(judged);
+    if (state_ != session_state::active) return {};
+    its_duplex().count(heard.used);
+    take_judgement(turn, heard, now);
+    return take();
+  }
   const auto found =
       std::find_if(unwritten_.begin(), unwritten_.end(), [&](const auto& each) { return each.number == heard.number; });
   if (state_ != session_state::active || found == unwritten_.end()) return {};
@@ -323,6 +449,7 @@ void session_machine::expire(session_clock clock, time_point now) {
   switch (clock) {
   case session_clock::go_away: warn_of_time(now); break;
   case session_clock::turn: expire_turn(now); break;
+  case session_clock::delegation: expire_delegations(now); break;
   case session_clock::init_wait: perform(session_event::init_wait_over, {.now = now}); break;
   case session_clock::resume: perform(session_event::return_over, {.now = now}); break;
   case session_clock::failover: perform(session_event::refused, {.now = now}); break;

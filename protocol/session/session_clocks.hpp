@@ -12,7 +12,7 @@
 namespace parley::protocol {
 
 /// The clocks of docs/protocol.md section 8. If two are due together, the one listed first expires first.
-enum class session_clock : std::uint8_t { go_away, turn, idle, init_wait, failover, resume, total, drain };
+enum class session_clock : std::uint8_t { go_away, turn, delegation, idle, init_wait, failover, resume, total, drain };
 
 /// The deadlines of a session. Only data: the caller reads the clock.
 class session_clocks {
@@ -35,7 +35,7 @@ public:
 private:
   std::optional<time_point>& at(session_clock which) { return when_[static_cast<std::size_t>(which)]; }
 
-  std::array<std::optional<time_point>, 8> when_;
+  std::array<std::optional<time_point>, 9> when_;
 };
 
 } // namespace parley::protocol

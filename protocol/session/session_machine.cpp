@@ -20,7 +20,8 @@ std::optional<mode> mode_named(std::string_view name) {
 
 session_machine::session_machine(session_origin origin, session_limits limits, capabilities able, random_source random,
                                  token_source tokens)
-    : origin_(std::move(origin)), limits_(limits), able_(able), random_(std::move(random)), tokens_(std::move(tokens)) {
+    : origin_(std::move(origin)), limits_(limits), able_(able), random_(std::move(random)), tokens_(std::move(tokens)),
+      delegations_({limits.delegations, limits.delegation}) {
   if (!tokens_) tokens_ = [this] { return make_resume_token(random_); };
 }
 
@@ -68,9 +69,10 @@ effects session_machine::on_event(result<client_event> event, time_point now) {
   took_input_ = false;
   if (state_ == session_state::closed) return {};
   const auto what = classify(event);
-  const std::string_view name = what == session_event::init    ? "session.init"
-                                : what == session_event::close ? "session.close"
-                                                               : "input.append";
+  const std::string_view name = what == session_event::init          ? "session.init"
+                                : what == session_event::close       ? "session.close"
+                                : what == session_event::tool_result ? "input.tool_result"
+                                                                     : "input.append";
   const std::string reason = event && std::holds_alternative<close_event>(*event)
                                  ? std::string(checked_close_reason(std::get<close_event>(*event).reason))
                                  : std::string();
@@ -256,6 +258,7 @@ effects session_machine::on_taken_up(time_point now) {
   draining_ = false;
   most_claimed_ = last_event_id_ + max_lost_events;
   holding_ = holding::nothing;
+  unjudged_.clear(); // nobody judges these any more
   perform(session_event::worker_lost, {.now = now});
   return take();
 }
@@ -316,6 +319,14 @@ session_event session_machine::classify(const envelope& frame) const {
     return spoken_ == dialect::legacy ? session_event::append_foreign : session_event::append_own;
   case client_event_type::input_audio_buffer_append:
     return spoken_ == dialect::current ? session_event::append_foreign : session_event::append_own;
+  case client_event_type::input_standalone:
+    if (!limits_.knows_functions) break;
+    return spoken_ == dialect::legacy || mode_ == mode::chat ? session_event::append_foreign
+                                                             : session_event::append_own;
+  case client_event_type::input_tool_result:
+    if (!limits_.knows_functions) break;
+    return spoken_ == dialect::legacy || mode_ == mode::chat ? session_event::append_foreign
+                                                             : session_event::tool_result;
   case client_event_type::session_close: return session_event::close;
   case client_event_type::unknown: break;
   }
@@ -325,6 +336,8 @@ session_event session_machine::classify(const envelope& frame) const {
 /// Clients inside the process speak the current dialect.
 session_event session_machine::classify(const result<client_event>& event) const {
   if (event && std::holds_alternative<close_event>(*event)) return session_event::close;
+  if (event && std::holds_alternative<tool_result_event>(*event))
+    return mode_ == mode::chat ? session_event::append_foreign : session_event::tool_result;
   return event && std::holds_alternative<init_event>(*event) ? session_event::init : session_event::append_own;
 }
 
@@ -353,6 +366,7 @@ void session_machine::perform(session_event event, const occurrence& what) {
     reject({error_code::unknown_event, "unknown event type " + std::string(name)}, now);
     break;
   case action::take_append: take_append(what); break;
+  case action::take_result: take_result(what); break;
   case action::leave: {
     const std::string asked = what.frame ? decode_close(*what.frame).reason : std::string(what.reason);
     auto out = writer();

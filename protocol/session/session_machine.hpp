@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "base/token_bucket.hpp"
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/delegation/delegations.hpp"
 #include "protocol/flood_guard.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/limits.hpp"
@@ -260,6 +261,14 @@ private:
   void take_units(const occurrence& what);
   void take_turn(const occurrence& what);
   void listen_to_user(const pcm& samples);
+  void begin_delegation();
+  std::string_view why_no_tools() const;
+  void judge_turn(const speech::turn_listener::turn& turn);
+  void take_result(const occurrence& what);
+  void tell_results(std::vector<text_message>& context, time_point now);
+  void expire_delegations(time_point now);
+  void wind_delegation_clock();
+  void note_wishes(session_created& to) const;
   void fail_init(const conversation::failed& failure);
   void refuse_input(const conversation::failed& failure, time_point now);
   void fail_input(const conversation::failed& failure, time_point now);
@@ -314,14 +323,21 @@ private:
   base::token_bucket schema_steps_{6e6, 1e6}; ///< of checking strict schemas: 3 ms a second
   std::unique_ptr<duplex_flow> duplex_;       ///< these two: null until the session talks
   std::unique_ptr<chat_flow> chat_;
-  std::optional<speech::turn_listener> user_; ///< with `config.transcribe_input`
+  std::optional<speech::turn_listener> user_; ///< with `config.transcribe_input`, or functions that may be called
+
+  /// The functions that a conversation may call, as a turn of its user is judged by them; null = none.
+  std::shared_ptr<const conversation::turn_request> offer_;
+  delegations delegations_;
 
   /// A turn that is being written down.
   struct unwritten_turn {
     std::uint64_t number = 0;
     std::int64_t start_ms = 0, end_ms = 0;
   };
+  void take_judgement(const unwritten_turn& turn, const transcript& heard, time_point now);
+
   std::vector<unwritten_turn> unwritten_;
+  std::vector<unwritten_turn> unjudged_; ///< the same of turns that are being judged
   std::uint64_t last_turn_ = 0;
   std::optional<resume_token> resume_token_;
   std::uint64_t last_event_id_ = 0;

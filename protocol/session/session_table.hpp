@@ -26,6 +26,7 @@ enum class session_event : std::uint8_t {
   init_foreign, ///< session.update in chat, or an init of the dialect that the connection does not speak
   append_own,
   append_foreign,
+  tool_result, ///< input.tool_result
   close,
   other, ///< any other `type`
   engine_ready,
@@ -42,7 +43,7 @@ enum class session_event : std::uint8_t {
   return_over, ///< a client that may resume has not done so in time
   fault,       ///< the server failed in its work for this session
 };
-inline constexpr std::size_t session_events = 20;
+inline constexpr std::size_t session_events = 21;
 
 /// The contents of a cell; the session machine carries them out.
 enum class action : std::uint8_t {
@@ -56,6 +57,7 @@ enum class action : std::uint8_t {
   say_invalid_event,
   say_unknown_event,
   take_append,
+  take_result,
   leave, ///< requested by the client
   begin_talk,
   refuse_init,
@@ -85,6 +87,7 @@ constexpr action lookup(session_event event, session_state state) {
       {say_invalid_event, say_invalid_event, say_invalid_event, say_invalid_event, ignore}, // init_foreign
       {say_not_ready, say_not_ready, say_not_ready, take_append, ignore},                   // append_own
       {say_not_ready, say_not_ready, say_not_ready, say_invalid_event, ignore},             // append_foreign
+      {say_not_ready, say_not_ready, say_not_ready, take_result, ignore},                   // tool_result
       {leave, leave, leave, leave, ignore},                                                 // close
       {say_unknown_event, say_unknown_event, say_unknown_event, say_unknown_event, ignore}, // other
       {impossible, impossible, begin_talk, impossible, ignore},                             // engine_ready

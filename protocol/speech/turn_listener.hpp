@@ -36,6 +36,9 @@ public:
     return ended;
   }
 
+  /// Whether the user is in the middle of one.
+  bool in_turn() const { return finder_.in_turn(); }
+
 private:
   turn_finder finder_{std::make_unique<loudness_detector>()};
   turn_sound sound_{most_transcribed_samples};

@@ -1,5 +1,7 @@
 #include "protocol/transcription/transcriber.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -34,6 +36,19 @@ chat_append_event transcription_turn(const transcript_request& what) {
   return out;
 }
 
+chat_append_event judging_turn(const transcript_request& what) {
+  PARLEY_ASSERT(what.offer, "what is judged has an offer");
+  chat_append_event out;
+  static_cast<conversation::turn_request&>(out) = *what.offer;
+  out.names_tools = true;
+  auto& asked = out.messages.emplace_back();
+  asked.content.emplace_back(audio_item{std::make_shared<const std::vector<float>>(to_floats(*what.sound))});
+  out.streaming = false;
+  out.do_sample = false;
+  out.max_new_tokens = most_tokens;
+  return out;
+}
+
 transcriber::effects transcriber::want(transcript_request what, time_point now) {
   now_ = now;
   if (!what.sound || what.sound->size() > most_transcribed_samples) {
@@ -41,7 +56,8 @@ transcriber::effects transcriber::want(transcript_request what, time_point now) 
   } else if (jobs_.size() > terms_.most_waiting) {
     out_.emplace_back(transcript{what.number, transcript_result::busy});
   } else {
-    jobs_.push_back({std::move(what), now + terms_.patience});
+    const auto patience = what.offer ? terms_.judged_within : terms_.patience;
+    jobs_.push_back({std::move(what), now + patience});
     if (!opens_at_) begin_next();
   }
   return take();
@@ -55,6 +71,7 @@ void transcriber::begin_next() {
     return;
   }
   ++jobs_.front().attempts;
+  jobs_.front().calls.clear();
   session_.open(mode::chat, {});
 }
 
@@ -64,13 +81,21 @@ transcriber::effects transcriber::on_event(std::uint64_t number, const server_ev
 }
 
 void transcriber::heed(const session_created&) {
-  if (session_.begin()) session_.say(transcription_turn(jobs_.front().what));
+  if (!session_.begin()) return;
+  const auto& what = jobs_.front().what;
+  session_.say(what.offer ? judging_turn(what) : transcription_turn(what));
+}
+
+void transcriber::heed(const response_tool_call& event) {
+  auto& calls = jobs_.front().calls;
+  if (jobs_.front().what.offer && calls.size() < most_turn_calls) calls.push_back(event.call);
 }
 
 void transcriber::heed(const response_done& event) {
   if (event.reason == "cancelled") return; // its session is about to close
   const bool well = event.reason == "turn_end" || event.reason == "length";
-  answer(well ? transcript_result::completed : transcript_result::failed, std::string(trimmed(event.text)));
+  answer(well ? transcript_result::completed : transcript_result::failed, std::string(trimmed(event.text)),
+         jobs_.front().what.offer ? event.used.value_or(usage()) : usage());
 }
 
 void transcriber::heed(const error_event&) {
@@ -93,9 +118,11 @@ void transcriber::lose_session() {
   begin_next();
 }
 
-void transcriber::answer(transcript_result how, std::string text) {
-  const auto& done = jobs_.front().what;
-  out_.emplace_back(transcript{done.number, how, std::move(text), static_cast<double>(done.sound->size()) / 16'000});
+void transcriber::answer(transcript_result how, std::string text, const usage& used) {
+  auto& [done, until, attempts, calls] = jobs_.front();
+  if (how != transcript_result::completed) calls.clear();
+  out_.emplace_back(transcript{done.number, how, std::move(text), static_cast<double>(done.sound->size()) / 16'000,
+                               std::move(calls), used});
   jobs_.pop_front();
   session_.close();
   begin_next();
@@ -103,6 +130,15 @@ void transcriber::answer(transcript_result how, std::string text) {
 
 transcriber::effects transcriber::tick(time_point now) {
   now_ = now;
+  // Those behind the first may have less patience.
+  for (std::size_t at = 1; at < jobs_.size();) {
+    if (now < jobs_[at].until) {
+      ++at;
+      continue;
+    }
+    out_.emplace_back(transcript{jobs_[at].what.number, transcript_result::busy});
+    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
   while (!jobs_.empty() && now >= jobs_.front().until) answer(transcript_result::busy);
   if (opens_at_ && now >= *opens_at_) begin_next();
   return take();
@@ -110,7 +146,10 @@ transcriber::effects transcriber::tick(time_point now) {
 
 std::optional<time_point> transcriber::next_deadline() const {
   if (jobs_.empty()) return std::nullopt;
-  return std::min(jobs_.front().until, opens_at_.value_or(jobs_.front().until));
+  auto first = std::min_element(jobs_.begin(), jobs_.end(), [](const auto& a, const auto& b) {
+                 return a.until < b.until;
+               })->until;
+  return std::min(first, opens_at_.value_or(first));
 }
 
 transcriber::effects transcriber::give_up() {

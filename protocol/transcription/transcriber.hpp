@@ -19,17 +19,19 @@
 
 namespace parley::protocol {
 
-/// Writes down what is said in turns, one after the other, each in a chat session of its own in the background: one that
-/// gets a slot which nobody else wants, and loses it when somebody does. Then it waits for the next one.
+/// Writes down what is said in turns, or judges which functions they want called, one after the other, each in a chat session
+/// of its own in the background: one that gets a slot which nobody else wants, and loses it when somebody does. Then it waits
+/// for the next one.
 ///
 /// A pure function of (state, event, time). Contract with the caller: carry out the effects in order; after every call,
 /// set one timer to `next_deadline()` and call `tick` when it expires. Not thread-safe.
 class transcriber {
 public:
   struct terms {
-    std::chrono::milliseconds patience = std::chrono::seconds(20); ///< from the request to the last attempt's end
-    std::size_t most_waiting = 4;                                  ///< requests behind the one at work
-    base::token_bucket sessions{16, 2};                            ///< that may be opened
+    std::chrono::milliseconds patience = std::chrono::seconds(20);     ///< from the request to the last attempt's end
+    std::chrono::milliseconds judged_within = std::chrono::seconds(8); ///< the same of a turn that is judged
+    std::size_t most_waiting = 4;                                      ///< requests behind the one at work
+    base::token_bucket sessions{16, 2};                                ///< that may be opened
   };
 
   /// The sessions are chat sessions in the background.
@@ -58,15 +60,17 @@ private:
     transcript_request what;
     time_point until;
     int attempts = 0;
+    std::vector<conversation::tool_call> calls{}; ///< of this attempt
   };
 
   void heed(const session_created& event);
+  void heed(const response_tool_call& event);
   void heed(const response_done& event);
   void heed(const error_event& event);
   void heed(const session_closed& event);
   void heed(const auto&) {}
   void begin_next();
-  void answer(transcript_result how, std::string text = {});
+  void answer(transcript_result how, std::string text = {}, const usage& used = {});
   void lose_session();
   effects take() { return std::exchange(out_, {}); }
 
@@ -80,5 +84,8 @@ private:
 
 /// The chat turn that asks for it.
 chat_append_event transcription_turn(const transcript_request& what);
+
+/// The chat turn that judges it. There must be an offer.
+chat_append_event judging_turn(const transcript_request& what);
 
 } // namespace parley::protocol

@@ -129,6 +129,11 @@ TEST_CASE("records come back as they were") {
   CHECK(kind_of<logged::engine_word>(loud));
   const auto& word = std::get<logged::engine_word>(heard->what);
   CHECK(pack(word.event) == pack(conversation::event(output)));
+
+  protocol::transcript judged{3, protocol::transcript_result::completed, "", 1.5, {{"", "get_time", "{}"}}};
+  const auto turn = unpack_record(pack({{}, logged::user_turn{judged}}));
+  REQUIRE(turn);
+  CHECK(std::get<logged::user_turn>(turn->what).heard.calls.at(0).name == "get_time");
 }
 
 TEST_CASE("a log that is cut anywhere gives the records before the cut") {
@@ -193,6 +198,8 @@ TEST_CASE("records with numbers, ids or words that make no sense are refused") {
       [](auto& of) { of.limits.audio = std::chrono::milliseconds(-1); },
       [](auto& of) { of.limits.resume = std::chrono::hours(10'000); },
       [](auto& of) { of.limits.backlog_units = std::size_t(-1); },
+      [](auto& of) { of.limits.delegations = std::size_t(-1); },
+      [](auto& of) { of.limits.delegation = std::chrono::milliseconds(-1); },
       [](auto& of) { of.limits.failover_units = std::size_t{1} << 40; },
       [](auto& of) { of.limits.min_legacy_samples = std::size_t(-1); },
       [](auto& of) { of.limits.context_tokens = -1; },
@@ -211,6 +218,8 @@ TEST_CASE("records with numbers, ids or words that make no sense are refused") {
   CHECK(refused(logged::user_turn{{1, static_cast<protocol::transcript_result>(4), "yes", 1}}));
   CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "\xff", 1}}));
   CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "yes", std::nan("")}}));
+  CHECK(refused(
+      logged::user_turn{{1, protocol::transcript_result::completed, "", 1, std::vector<conversation::tool_call>(5)}}));
   conversation::chat_delta delta{1, 2, "Hello", nullptr};
   CHECK_FALSE(refused(logged::engine_word{delta}));
   delta.calls = {{std::size_t{1} << 40, "f", "{}"}};

@@ -73,10 +73,13 @@ json schema() {
 } // namespace
 
 TEST_CASE("every option of a duplex session reaches the engine") {
-  // Two are fixed, max_slice_nums belongs to each unit, and three concern what is said on the wire.
+  // Two are fixed, max_slice_nums belongs to each unit, three concern what is said on the wire, and one holds others.
   check_all(schema().at("duplexConfig").at("properties"),
-            {"chunk_ms", "sample_rate", "max_slice_nums", "unit_responses", "listen_at_turn_end", "transcribe_input"},
+            {"chunk_ms", "sample_rate", "max_slice_nums", "unit_responses", "listen_at_turn_end", "transcribe_input",
+             "generation"},
             opened_with);
+  const auto inner = schema().at("duplexConfig").at("properties").at("generation").at("anyOf").at(0).at("properties");
+  check_all(inner, {}, [](const json& choice) { return opened_with({{"generation", choice}}); });
 }
 
 TEST_CASE("every option of a chat request reaches the engine") {

@@ -47,6 +47,7 @@ std::string text_of(const protocol::effects& all, double send_time_s) {
     if (const auto* unit = std::get_if<conversation::submit_unit>(&effect)) {
       text += std::to_string(unit->unit) + (unit->force_listen ? "!" : "");
       text += std::to_string(unit->samples->front()) + "," + std::to_string(unit->samples->back());
+      for (const auto& each : unit->context) text += each.text;
     }
     if (const auto* turn = std::get_if<conversation::submit_turn>(&effect)) text += std::to_string(turn->turn);
     if (const auto* order = std::get_if<protocol::enqueue>(&effect)) text += order->at_head ? "head" : "";
@@ -71,7 +72,7 @@ public:
     machine_->start(now_);
     machine_->on_granted(now_);
     const std::string init =
-        R"({"type":"session.init","payload":{"resume":true,"config":{"force_listen_count":0,"transcribe_input":true}}})";
+        R"({"type":"session.init","payload":{"resume":true,"config":{"force_listen_count":0,"transcribe_input":true},"tools":[{"name":"f"}]}})";
     do_all(machine_->on_frame(init, now_));
     log_ = log_header();
     keep(begin_, {});
@@ -97,7 +98,10 @@ public:
     case 2:
     case 3: take(input()); break;
     case 4:
-      if (random_() % 4 == 0) take(random_() % 2 == 0 ? "{}" : R"({"type":"x"})");
+      if (random_() % 4 == 0)
+        take(random_() % 2 == 0 ? "{}" : R"({"type":"x"})");
+      else
+        take_result();
       break;
     case 5: worker(); break;
     case 6:
@@ -159,6 +163,10 @@ public:
     CHECK(same);
     both([&](auto& machine) { return machine.on_granted(now_); });
     both([&](auto& machine) { return machine.on_restored(now_); });
+    for (; !calls_.empty(); calls_.pop_front()) {
+      const auto frame = R"({"type":"input.tool_result","tool_call_id":")" + calls_.front() + R"(","content":"14:30"})";
+      both([&](auto& machine) { return machine.on_frame(frame, now_); });
+    }
     for (int i = 0; i < 8; ++i) {
       now_ += 300ms;
       const auto frame = input();
@@ -175,6 +183,7 @@ public:
   std::string log_;
   std::vector<std::string> said_; ///< the numbered events
   int written_ = 0;               ///< turns of the user
+  int called_ = 0;                ///< results of functions
 
 private:
   void keep(log_record what, std::chrono::nanoseconds at) { append_record(log_, pack({at, std::move(what)})); }
@@ -192,12 +201,22 @@ private:
     do_all(machine_->on_frame(frame, now_));
   }
 
-  /// What the user said in the oldest turn that nobody has written down.
+  /// Of the oldest call that has none.
+  void take_result() {
+    if (calls_.empty()) return;
+    const auto rest = random_() % 4 == 0 ? R"("cancelled":true})" : R"("content":"14:30"})";
+    take(R"({"type":"input.tool_result","tool_call_id":")" + calls_.front() + "\"," + rest);
+    calls_.pop_front();
+    ++called_;
+  }
+
+  /// What the user said in the oldest turn that nobody has written down, or the function that it wants called.
   void write_down() {
     if (turns_.empty()) return;
-    const protocol::transcript heard{turns_.front(), static_cast<protocol::transcript_result>(random_() % 4), "hello",
-                                     1};
+    const auto [number, judged] = turns_.front();
     turns_.pop_front();
+    protocol::transcript heard{number, static_cast<protocol::transcript_result>(random_() % 4), "hello", 1};
+    if (judged) heard.calls = {{"", "f", R"({"x":)" + std::to_string(random_() % 5) + "}"}};
     keep(logged::user_turn{heard}, now_ - start_);
     do_all(machine_->on_transcript(heard, now_));
     ++written_;
@@ -292,6 +311,7 @@ private:
         context.send_time_s =
             static_cast<double>((accepted_ns + std::chrono::nanoseconds(now_ - start_).count()) / 1'000'000) / 1000;
         said_.push_back(protocol::encode(sent->event, context));
+        if (const auto* made = std::get_if<protocol::duplex_call_done>(&sent->event)) calls_.push_back(made->call.id);
       }
       if (const auto* open = std::get_if<protocol::open_engine>(&effect)) kept_.enter(open->order);
       if (auto* unit = std::get_if<conversation::submit_unit>(&effect)) {
@@ -302,7 +322,8 @@ private:
         work_.push_back(turn->turn);
         kept_.enter(*turn);
       }
-      if (const auto* turn = std::get_if<protocol::transcribe_turn>(&effect)) turns_.push_back(turn->what.number);
+      if (const auto* turn = std::get_if<protocol::transcribe_turn>(&effect))
+        turns_.emplace_back(turn->what.number, turn->what.offer != nullptr);
     }
   }
 
@@ -314,7 +335,8 @@ private:
   std::unique_ptr<protocol::session_machine> machine_;
   replay_buffer kept_;
   std::deque<std::uint64_t> work_;
-  std::deque<std::uint64_t> turns_; ///< of the user, to be written down
+  std::deque<std::pair<std::uint64_t, bool>> turns_; ///< of the user, to be written down, or judged
+  std::deque<std::string> calls_;
   bool restoring_ = false;
   int tokens_ = 0;
   std::string first_;
@@ -331,7 +353,7 @@ std::vector<std::size_t> ends_of(const std::string& log) {
 } // namespace
 
 TEST_CASE("a session that is rebuilt at any moment has said the same, and goes on in the same way") {
-  int compared = 0, written = 0;
+  int compared = 0, written = 0, called = 0;
   for (unsigned seed = 1; seed <= 120; ++seed) {
     life session(seed, seed % 3 == 0);
     for (auto rounds = 1 + seed % 60; rounds > 0 && !session.over(); --rounds) session.act();
@@ -342,9 +364,11 @@ TEST_CASE("a session that is rebuilt at any moment has said the same, and goes o
     session.go_on_beside(*again.machine);
     ++compared;
     written += session.written_;
+    called += session.called_;
   }
   CHECK(compared > 80);
   CHECK(written > 20);
+  CHECK(called > 20);
 }
 
 TEST_CASE("a log that is cut anywhere is used up to there, or refused in words") {

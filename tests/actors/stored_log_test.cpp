@@ -11,7 +11,8 @@
 #include <vector>
 
 // Logs that a process wrote which was killed, in an earlier build of Parley, and the events that its client had
-// (tests/data/README.md). If this fails, sessions do not survive an update: `log_version` must rise.
+// (tests/data/README.md). They stay as they are: who reads logs no more that these builds wrote raises `oldest_log_version`, and
+// their sessions do not survive the update.
 namespace parley::actors {
 
 namespace {
@@ -45,6 +46,8 @@ TEST_CASE("logs of an earlier build are read") {
   REQUIRE(log);
   const auto told = told_by(name);
 
+  CHECK(log->at(log_header_bytes - 8) == 4); // its version
+
   SECTION("each record is the one that this build would write") {
     log_reader in(*log);
     std::size_t records = 0;
@@ -75,6 +78,13 @@ TEST_CASE("logs of an earlier build are read") {
     REQUIRE(again.size() >= told.size()); // its client had not read the last ones yet
     again.resize(told.size());
     CHECK(again == told);
+
+    // It goes on as it began: what came later is unknown to it.
+    const auto now = terms.now + std::chrono::seconds(1);
+    const auto effects = session->machine->on_frame(R"({"type":"input.tool_result","tool_call_id":"x"})", now);
+    REQUIRE(effects.size() == 1);
+    const auto& answer = std::get<protocol::send>(effects[0]).event;
+    CHECK(std::get<protocol::error_event>(answer).code == protocol::error_code::unknown_event);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <vector>
@@ -179,5 +180,66 @@ TEST_CASE("where the server writes nothing down, a session that asks is told so"
   client.send_text(own_append(0.3f));
   client.send_text(own_append(0.0f));
   CHECK(client.link->next("input.transcript")["problem"] == "busy");
+  client.vanish();
+}
+
+namespace {
+
+/// Chat answers a call of get_time to whoever offers functions.
+void call_the_clock(stub_script& script) {
+  script.answer_with([](const conversation::command& order, const stub_script::sink& tell) {
+    const auto* turn = std::get_if<conversation::submit_turn>(&order);
+    if (!turn || turn->tools.empty()) return stub_script::answer_as_usual(order, tell);
+    conversation::chat_done done{turn->session, turn->turn, conversation::finish_reason::turn_end, "", nullptr, {}, {}};
+    done.calls.push_back({"", "get_time", "{}"});
+    done.used.input_audio = 500;
+    tell(std::move(done));
+  });
+}
+
+const std::string clock_offer = R"({"tools":[{"type":"function","function":{"name":"get_time"}}]})";
+
+} // namespace
+
+TEST_CASE("a conversation calls a function in the background, and reads the result with its next second") {
+  stub_script script;
+  call_the_clock(script);
+  test_server core; // it writes nothing down
+  core.add_up(script);
+  auto client = core.connect("audio");
+  client.init(clock_offer);
+  client.send_text(own_append(0.3f));
+  client.send_text(own_append(0.0f));
+  const auto begin = client.link->next("response.tool_call.begin");
+  const auto done = client.link->next("response.tool_call.done");
+  CHECK(done["tool_call_id"] == begin["tool_call_id"]);
+  CHECK(done["call"] == json{{"name", "get_time"}, {"arguments", json::object()}});
+  client.send_text(
+      json{{"type", "input.tool_result"}, {"tool_call_id", done["tool_call_id"]}, {"content", "14:30"}}.dump());
+  for (int second = 0; second < 3; ++second) client.step();
+  CHECK(client.step()["usage"]["input_tokens"] >= 500); // what judging took is counted
+  CHECK(script.eventually([](const stub_script& seen) {
+    const auto units = seen.all<conversation::submit_unit>();
+    return std::any_of(units.begin(), units.end(),
+                       [](const auto& unit) { return unit.context.size() == 2 && unit.context[1].text == "14:30"; });
+  }));
+  client.vanish();
+  CHECK(core.all_free());
+}
+
+TEST_CASE("where functions are not called in conversations, none is judged") {
+  stub_script script;
+  call_the_clock(script);
+  auto settings = test_server::quick_settings();
+  settings.limits.delegations = 0;
+  test_server core(settings);
+  core.add_up(script);
+  auto client = core.connect("audio");
+  client.init(clock_offer);
+  client.send_text(own_append(0.3f));
+  client.send_text(own_append(0.0f));
+  client.send_text(own_append(0.0f));
+  CHECK(script.eventually([](const auto& seen) { return seen.template all<conversation::submit_unit>().size() >= 3; }));
+  CHECK(script.eventually([](const auto& seen) { return turns_in(seen) == 0; }));
   client.vanish();
 }

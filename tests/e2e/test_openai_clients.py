@@ -24,15 +24,18 @@ CHECKS = {
     "node/agents_js_realtime.mjs": "text spoken interrupt tools strict",
     "node/beta_js_realtime.mjs": "text manual spoken interrupt tools",
     "sdk/openai_sdk_live.py": "start spoken barge_in speak_first formats context errors strict",
-    "livekit/livekit_live.py": "greeting spoken barge_in",
+    "livekit/livekit_live.py": "greeting spoken barge_in tools delegation",
     "pipecat/pipecat_live.py": "open spoken speak_first",
     "sdk/openai_sdk_chat.py": "tools results stream output spoken_history",
     "frameworks/frameworks_chat.py": "pydantic_tools pydantic_output langchain_tools langchain_output",
     "instructor/instructor_chat.py": "tools output",
     "vercel/ai_sdk_chat.mjs": "openai_tools openai_output compatible_tools compatible_output compatible_stream",
-    "livekit_node/livekit_node.mjs": "tools chosen realtime_tools",
+    "vercel/ai_sdk_realtime.mjs": "live",
+    "livekit_node/livekit_node.mjs": "tools chosen realtime_tools live_tools",
 }
+DUPLEX_TOOLS = ["livekit/livekit_realtime.py", "livekit_node/livekit_node.mjs", "vercel/ai_sdk_realtime.mjs"]  # their check `duplex_tools`
 SECURE = "node/openai_js_realtime.mjs"
+QUIET = {"PYTHONWARNINGS": "ignore", "NODE_NO_WARNINGS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 WRITTEN = ["livekit/livekit_realtime.py", "livekit/livekit_live.py"]  # their check `transcript`
 
 
@@ -77,18 +80,17 @@ def command(script: str, packages: Path, folder: Path) -> list:
     for file in SCRIPTS.glob("*.mjs"):  # node looks for packages beside the script
         shutil.copy(file, folder)
     (folder / "node_modules").symlink_to(packages / environment / "node_modules")
-    return ["node", folder / name]
+    return ["node", "--experimental-websocket", folder / name] if name == "ai_sdk_realtime.mjs" else ["node", folder / name]
 
 
 @pytest.fixture(scope="module")
 def started(packages, watched, secure, tmp_path_factory):
     """All scripts at once: most of their time is speech, which takes its time."""
-    quiet = {"PYTHONWARNINGS": "ignore", "NODE_NO_WARNINGS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     running = {}
     for script, checks in CHECKS.items():
         server = secure if script == SECURE else watched
         what = [*command(script, packages, tmp_path_factory.mktemp("client")), server.http + "/v1", "--only", checks.replace(" ", ",")]
-        running[script] = subprocess.Popen(what, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | quiet)
+        running[script] = subprocess.Popen(what, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | QUIET)
     yield running
     for process in running.values():
         process.kill()
@@ -110,16 +112,26 @@ def test_every_event_obeys_the_rules(watched, started):
     assert not watched.broken, f"{len(watched.broken)} of {watched.events}: " + "\n".join(watched.broken[:5])
 
 
-@pytest.mark.parametrize("script", WRITTEN)
-def test_what_users_say_reaches_the_application(script, packages, tmp_path):
-    """What it says is not looked at: this model cannot transcribe."""
-    server = nano(tmp_path, "--set", "openai.transcribe=chat")
+def run_check(script: str, packages: Path, folder: Path, check: str, *flags: str):
+    """What the script says of one of its checks, with a server of its own."""
+    server = nano(folder, *flags)
     relay = Watched(server)
     try:
-        what = [*command(script, packages, tmp_path), relay.http + "/v1", "--only", "transcript"]
-        told = subprocess.run(what, capture_output=True, text=True, timeout=SECONDS, env=os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"})
-        assert told.returncode == 0 and told.stdout.startswith("ok  "), told.stdout
+        what = [*command(script, packages, folder), relay.http + "/v1", "--only", check]
+        done = subprocess.run(what, capture_output=True, text=True, timeout=SECONDS, env=os.environ | QUIET)
+        assert done.returncode == 0 and done.stdout.startswith("ok  "), done.stdout
         assert relay.events and not relay.broken, relay.broken[:5]
     finally:
         relay.close()
         assert server.stop() == 0, server.log.read_text()[-4000:]
+
+
+@pytest.mark.parametrize("script", WRITTEN)
+def test_what_users_say_reaches_the_application(script, packages, tmp_path):
+    """What it says is not looked at: this model cannot transcribe."""
+    run_check(script, packages, tmp_path, "transcript", "--set", "openai.transcribe=chat")
+
+
+@pytest.mark.parametrize("script", DUPLEX_TOOLS)
+def test_functions_are_called_in_full_duplex(script, packages, tmp_path):
+    run_check(script, packages, tmp_path, "duplex_tools", "--set", "openai.duplex_tools=true")

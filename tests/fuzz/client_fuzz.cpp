@@ -21,6 +21,8 @@ void parley::test::fuzz(std::string_view bytes) {
     const auto append = decode_append(*from, kind, 4000);
     if (!append) expect(!append.error().message.empty(), "an error has words");
   }
+  const auto result = decode_tool_result(*from);
+  if (!result) expect(!result.error().message.empty(), "an error has words");
   const auto chat = decode_chat_append(*from);
   if (!chat) expect(!chat.error().message.empty(), "an error has words");
   expect(!decode_close(*from).reason.empty(), "a close has a reason");

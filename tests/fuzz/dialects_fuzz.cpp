@@ -147,14 +147,14 @@ void parley::test::fuzz(std::string_view bytes) {
   if (!base::utf8::valid(bytes)) return; // the WebSocket layer lets nothing else through
   const clock_time accepted{std::chrono::hours(1)};
   rt::machine_terms terms;
-  terms.transcribes = true;
+  terms.transcribes = terms.duplex_calls = true;
   shell realtime(std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, terms, counting()));
   play(realtime, bytes);
   shell beta(std::make_unique<openai::beta::beta_adapter>(
       std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, terms, counting()), true));
   play(beta, bytes);
   live::machine_terms live_terms;
-  live_terms.transcribes = true;
+  live_terms.transcribes = live_terms.delegates = true;
   shell talking(std::make_unique<live::machine>(live::origin{accepted, 0}, live_terms, counting()));
   play(talking, bytes);
 }

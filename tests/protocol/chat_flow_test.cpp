@@ -96,14 +96,14 @@ TEST_CASE("tools of the init are those of the turns that name none") {
   CHECK_FALSE(own.tool_required);
 }
 
-TEST_CASE("tools of an init are checked, in chat alone") {
+TEST_CASE("tools of an init are checked in every mode") {
   driver d(chat());
   d.to_connected();
   CHECK(d.frame(init_frame(R"({"tools":{}})")) == "error:invalid_payload");
   CHECK(d.frame(init_frame(R"({"tool_choice":"required"})")) == "error:invalid_payload");
   driver voice;
   voice.to_connected();
-  CHECK(voice.frame(init_frame(R"({"tools":{}})")) == "open"); // not read
+  CHECK(voice.frame(init_frame(R"({"tools":{}})")) == "error:invalid_payload");
 }
 
 TEST_CASE("how likely the tokens were is said with their text, or at the end") {

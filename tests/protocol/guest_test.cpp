@@ -22,6 +22,7 @@ using effects = std::vector<effect>;
 std::string word_of(const client_event& event) {
   if (std::holds_alternative<init_event>(event)) return "init";
   if (std::holds_alternative<close_event>(event)) return "close:" + std::get<close_event>(event).reason;
+  if (const auto* const result = std::get_if<tool_result_event>(&event)) return "result:" + result->call_id;
   const auto* const units = std::get_if<append_event>(&event);
   if (units == nullptr) return "turn";
   if (!units->samples) return "context:" + std::to_string(units->context.size());

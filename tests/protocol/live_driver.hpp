@@ -48,6 +48,7 @@ public:
   std::vector<nlohmann::json> chat_done();
   std::vector<nlohmann::json> inner_error(protocol::error_code code);
   std::vector<nlohmann::json> inner_closes();
+  std::vector<nlohmann::json> inner(const protocol::server_event& event);
 
   /// What is to be written down, and nobody has looked at; and the answer.
   std::vector<protocol::transcript_request> unwritten();
@@ -78,8 +79,6 @@ public:
 
 private:
   std::vector<nlohmann::json> carry_out(protocol::openai::effects effects);
-  std::vector<nlohmann::json> inner(const protocol::server_event& event);
-
   const std::chrono::steady_clock::time_point began_{std::chrono::hours(1)};
   std::chrono::steady_clock::time_point now_ = began_;
   protocol::openai::live::machine machine_;

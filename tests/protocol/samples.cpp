@@ -122,6 +122,14 @@ std::vector<sample> server_samples() {
   current.add(response_tool_call{"resp_1", "input_1", {"call_1", "f", "{\"a\": 1}"}});
   current.add(response_tool_call_delta{"resp_1", "input_1", {"call_1", "f", ""}});
   current.add(response_tool_call_delta{"resp_1", "", {"call_1", "", "{\"a\""}});
+  current.add(duplex_call_begin{"call_1", 3, 1200, 2600});
+  current.add(duplex_call_delta{"call_1", 3, "<tool_call>\n{}"});
+  current.add(duplex_call_done{{"call_1", "f", "{\"a\": 1}"}, 3, "<tool_call>\n{}"});
+  current.add(duplex_call_abort{"call_1", "timeout"});
+  session_created judged;
+  judged.granted = {"tools"};
+  judged.refused = {{"config.beams", "is not known to this server"}};
+  current.add(judged);
   current.add_all(done_events());
   for (auto reason : {"user_stop", "turn_done", "timeout", "context_full", "server_shutdown", "backend_error"}) {
     current.add(session_closed{reason, some_usage});
@@ -211,6 +219,18 @@ std::vector<sample> client_samples() {
                         {"max_slice_nums", nullptr},
                         {"context", nullptr},
                         {"hints", nullptr}}}});
+  add(duplex_client,
+      {{"type", "session.init"},
+       {"payload",
+        {{"tools", {{{"type", "function"}, {"function", {{"name", "f"}}}}}},
+         {"tool_choice", "auto"},
+         {"config",
+          {{"generation", {{"temperature", 0.5}, {"top_p", 0.5}, {"top_k", 3}, {"decode_mode", "greedy"}}}}}}}});
+  add(duplex_client, {{"type", "input.tool_result"}, {"tool_call_id", "call_1"}, {"content", {{"a", 1}}}});
+  add(duplex_client, {{"type", "input.tool_result"}, {"tool_call_id", "call_1"}, {"cancelled", true}});
+  add(duplex_client,
+      {{"type", "input.tool_result"}, {"tool_call_id", "call_1"}, {"contents", {{{"kind", "text"}, {"text", "t"}}}}});
+  add(duplex_client, {{"type", "input.standalone"}, {"contents", {{{"kind", "text"}, {"text", "t"}}}}});
   const dom note{{"role", "user"}, {"content", "Hello"}};
   add(duplex_client, {{"type", "input.append"}, {"input", {{"context", {note}}}}});
   add(duplex_client, {{"type", "input.append"},

@@ -20,7 +20,9 @@ std::string refusal(const test::sample& one) {
   case client_event_type::input_append:
     if (chat) return of(decode_chat_append(*from));
     [[fallthrough]];
+  case client_event_type::input_standalone:
   case client_event_type::input_audio_buffer_append: return of(decode_append(*from, mode::video, 4000));
+  case client_event_type::input_tool_result: return of(decode_tool_result(*from));
   case client_event_type::session_close: return decode_close(*from).reason.empty() ? "no reason" : "";
   case client_event_type::unknown: return "unknown type";
   }

@@ -87,6 +87,8 @@ std::optional<protocol::server_event> event_in(std::string_view frame) {
   if (type == "response.output.delta") return delta(event);
   if (type == "response.tool_call") return protocol::response_tool_call{response, {}, call()};
   if (type == "response.tool_call.delta") return protocol::response_tool_call_delta{response, {}, call()};
+  if (type == "response.tool_call.done") return protocol::duplex_call_done{call(), 0, {}};
+  if (type == "response.tool_call.abort") return protocol::duplex_call_abort{text(event, "id"), "timeout"};
   if (type == "response.done") {
     protocol::response_done out;
     out.response_id = response;

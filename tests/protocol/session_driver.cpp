@@ -29,24 +29,29 @@ std::string word_of(const output_delta& delta) {
 }
 
 std::string word_of(const server_event& event) {
-  return std::visit(overloaded{
-                        [](const session_queued& e) { return "queued:" + std::to_string(e.place.position); },
-                        [](const session_queue_update& e) { return "update:" + std::to_string(e.place.position); },
-                        [](const session_queue_done&) { return std::string("queue_done"); },
-                        [](const session_created&) { return std::string("created"); },
-                        [](const session_resumed& e) {
-                          return "resumed:" + std::to_string(e.inputs) + "," + std::to_string(e.resent);
-                        },
-                        [](const output_delta& e) { return word_of(e); },
-                        [](const response_tool_call& e) { return "call:" + e.call.name; },
-                        [](const response_tool_call_delta& e) { return "part:" + e.part.name + e.part.arguments; },
-                        [](const response_done& e) { return "done:" + e.reason + "(" + e.text + ")"; },
-                        [](const session_go_away& e) { return "go_away:" + e.reason; },
-                        [](const input_transcript& e) { return "transcript:" + e.text + std::string(e.problem); },
-                        [](const session_closed& e) { return "closed:" + e.reason; },
-                        [](const error_event& e) { return "error:" + std::string(traits(e.code).wire); },
-                    },
-                    event);
+  return std::visit(
+      overloaded{
+          [](const session_queued& e) { return "queued:" + std::to_string(e.place.position); },
+          [](const session_queue_update& e) { return "update:" + std::to_string(e.place.position); },
+          [](const session_queue_done&) { return std::string("queue_done"); },
+          [](const session_created&) { return std::string("created"); },
+          [](const session_resumed& e) {
+            return "resumed:" + std::to_string(e.inputs) + "," + std::to_string(e.resent);
+          },
+          [](const output_delta& e) { return word_of(e); },
+          [](const response_tool_call& e) { return "call:" + e.call.name; },
+          [](const response_tool_call_delta& e) { return "part:" + e.part.name + e.part.arguments; },
+          [](const duplex_call_begin&) { return std::string("call_begin"); },
+          [](const duplex_call_delta&) { return std::string("call_delta"); },
+          [](const duplex_call_done& e) { return "call_done:" + e.call.name + "(" + e.call.arguments + ")"; },
+          [](const duplex_call_abort& e) { return "call_abort:" + std::string(e.reason); },
+          [](const response_done& e) { return "done:" + e.reason + "(" + e.text + ")"; },
+          [](const session_go_away& e) { return "go_away:" + e.reason; },
+          [](const input_transcript& e) { return "transcript:" + e.text + std::string(e.problem); },
+          [](const session_closed& e) { return "closed:" + e.reason; },
+          [](const error_event& e) { return "error:" + std::string(traits(e.code).wire); },
+      },
+      event);
 }
 
 } // namespace

@@ -165,6 +165,10 @@ const std::vector<row>& table() {
        {append_foreign},
        [](driver& d, const connection& c) { return d.frame(append_frame(other_than(c.spoken))); },
        too_early},
+      {"a function's result",
+       {tool_result},
+       say(R"({"type":"input.tool_result","tool_call_id":"call_x","content":"1"})"),
+       {"error:not_ready", "error:not_ready", "error:not_ready", "<t>", "<t>", ""}},
       {"session.close", {close}, say(close_frame()), closing, closing_chat},
       {"close by HTTP",
        {close},
@@ -322,6 +326,7 @@ std::string fill(std::string text, const connection& c, column where) {
       {"<b>", known && c.spoken == dialect::current ? "backend_error" : "error"},
       {"<r>", c.chat && !c.mode ? "retype:chat " : ""},
       {"<u>", ""},
+      {"<t>", c.chat || c.spoken == dialect::legacy ? "error:invalid_event" : "error:invalid_payload"},
       {"<g>", c.may_come_back ? "" : "close_engine > CLOSED"},
       {"<w>", c.may_come_back ? "close_engine > CLOSED" : " > CLOSED"},
   };

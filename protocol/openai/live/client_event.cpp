@@ -37,7 +37,15 @@ client_event read_append(field_set& event, event_sound&) {
 
 template<context_append::channel Channel>
 client_event read_context(field_set& event, event_sound&) {
-  return context_append{Channel, event.required_text("content", max_content_bytes)};
+  auto content = event.required_text("content", max_content_bytes);
+  return context_append{Channel, std::move(content), event.text("delegation_id").value_or("")};
+}
+
+client_event read_response_item(field_set& event, event_sound& sound) {
+  auto one = event.object("item");
+  if (!one.given()) event.require("item"); // says what is wrong
+  if (event.failed()) return response_item{};
+  return response_item{read_item(one, {}, sound)};
 }
 
 struct known_event {
@@ -55,11 +63,13 @@ constexpr known_event known_events[] = {
     {"session.instructions.append", read_context<context_append::channel::instructions>},
     {"session.thinking.append", read_context<context_append::channel::thinking>},
     {"session.commentary.append", read_context<context_append::channel::commentary>},
+    {"response.item.create", read_response_item},
+    {"response.create", [](field_set&, event_sound&) -> client_event { return response_create{}; }},
 };
 
 fault unknown_type(const std::string& type) {
   if (type.starts_with("response.") || type.starts_with("decision."))
-    return {"delegation_unavailable", "This server delegates nothing, so '" + type + "' has no effect.", "type"};
+    return {"delegation_unavailable", "This server makes no decisions, so '" + type + "' has no effect.", "type"};
   if (type == "session.output_audio.fixture.play") return {"unsupported_event", "This server has no fixtures.", "type"};
   return {"unknown_event", "Unknown event '" + type + "'.", "type"};
 }

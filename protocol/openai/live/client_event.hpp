@@ -31,10 +31,17 @@ struct context_append {
   enum class channel : std::uint8_t { instructions, thinking, commentary };
   channel to = channel::instructions;
   std::string content;
+  std::string delegation_id{}; ///< what it belongs to; empty = to nothing
 };
 
-using client_event =
-    std::variant<session_start, session_update, session_close, audio_append, audio_mute, context_append>;
+/// Something for the functions' side of the session: a result, and the wish that it be used.
+struct response_item {
+  item one;
+};
+struct response_create {};
+
+using client_event = std::variant<session_start, session_update, session_close, audio_append, audio_mute,
+                                  context_append, response_item, response_create>;
 
 /// Reads one event. `sound` is charged for what is decoded here, which an append's sound is not.
 result<client_event> read_client_event(json::value event, event_sound& sound);

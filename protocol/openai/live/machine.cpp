@@ -1,7 +1,9 @@
 #include "protocol/openai/live/machine.hpp"
 
 #include "base/utf8.hpp"
+#include "protocol/delegation/delegations.hpp"
 #include "protocol/json/writer.hpp"
+#include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/realtime/client_secret.hpp"
 
 #include <algorithm>
@@ -102,8 +104,16 @@ void machine::inform(std::string_view code, std::string_view message) {
 }
 
 void machine::inform_of_delegation() {
-  if (!begun_->config.delegates_to_client)
-    inform("delegation_unavailable", "This server delegates nothing: the model answers by itself.");
+  const auto& config = begun_->config;
+  if (config.delegates_to_client) return;
+  const auto none = [&](std::string_view why) {
+    inform("delegation_unavailable",
+           "Nothing is delegated, because " + std::string(why) + ": the model answers by itself.");
+  };
+  if (!terms_.delegates) return none("this server calls no functions");
+  const auto functions = realtime::offered_functions(config.functions);
+  if (functions.empty()) return none("there are no functions");
+  if (!fit_to_judge(functions)) none("its functions have more than 16 KiB together");
 }
 
 /// What the client's ephemeral key says and the client does not.
@@ -133,7 +143,8 @@ machine::complaint machine::handle(session_update& event) {
   if (!budget_.take_echo(next->instructions.size() + next->delegation.size(), now_))
     return fault{"rate_limit_exceeded", "The server repeats 64 KiB a second of what it keeps, after 2 MiB at once.", "",
                  "rate_limit_error"};
-  const bool changed = next->delegates_to_client != begun_->config.delegates_to_client;
+  const bool changed = next->delegates_otherwise(begun_->config);
+  if (terms_.delegates && changed) stale_since_ = now_;
   begun_->config = std::move(*next);
   answer("session.updated", [&](auto& out) {
     out.json("session", encode_session(begun_->config, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
@@ -149,10 +160,15 @@ machine::complaint machine::handle(session_close&) {
 
 machine::complaint machine::handle(context_append& event) {
   if (!started_) return fault{"session_not_started", "Wait for session.started.", ""};
-  if (event.to == context_append::channel::commentary) {
-    if (remarks_.size() >= most_remarks)
-      return fault{"rate_limit_exceeded", "Too much commentary waits to be said.", "", "rate_limit_error"};
-    remarks_.push_back({std::move(event.content), now_});
+  const auto known = std::find_if(delegations_.begin(), delegations_.end(),
+                                  [&](const auto& each) { return each.id == event.delegation_id; });
+  const bool belongs = known != delegations_.end();
+  if (!event.delegation_id.empty() && (!belongs || !begun_->config.delegates_to_client))
+    return fault{"invalid_value", "There is no client delegation with this id.", "delegation_id"};
+  if (event.to == context_append::channel::commentary && belongs && waits_for(*known)) {
+    tell_result(*known, std::move(event.content));
+  } else if (event.to == context_append::channel::commentary) {
+    if (auto why = remark_on(std::move(event.content))) return why;
   } else {
     if (!inner_.is_duplex() || !inner_.tell(conversation::role::system, event.content)) stale_since_ = now_;
     remember(item_role::system, item_part::kind::input_text, std::move(event.content));
@@ -161,6 +177,42 @@ machine::complaint machine::handle(context_append& event) {
     out.integer("start_ms", ms_at(now_));
     out.integer("end_ms", ms_at(now_));
   });
+  return std::nullopt;
+}
+
+/// Has a chat turn say it.
+machine::complaint machine::remark_on(std::string content) {
+  if (remarks_.size() >= most_remarks)
+    return fault{"rate_limit_exceeded", "Too much commentary waits to be said.", "", "rate_limit_error"};
+  remarks_.push_back({std::move(content), now_});
+  return std::nullopt;
+}
+
+machine::complaint machine::handle(response_item& event) {
+  if (begun_->config.delegates_to_client || !terms_.delegates)
+    return fault{"delegation_unavailable", "Nothing was delegated to responses.", "type"};
+  auto& one = event.one;
+  if (one.kind != item_kind::function_call_output)
+    return fault{"invalid_value", "This server takes results of functions only.", "item.type"};
+  const auto call = std::find_if(delegations_.begin(), delegations_.end(),
+                                 [&](const auto& each) { return !each.over && each.id == one.call_id; });
+  if (call == delegations_.end())
+    return fault{"invalid_tool_call_id", "No call with this id waits for a result.", "item.call_id"};
+  if (one.payload.size() > max_tool_result_bytes)
+    return fault{"invalid_value", "A result may have " + std::to_string(max_tool_result_bytes) + " bytes.",
+                 "item.output"};
+  if (waits_for(*call)) {
+    tell_result(*call, std::move(one.payload));
+    return std::nullopt;
+  }
+  call->over = true; // the session that asked for it is gone
+  return remark_on("The result of " + call->name + " is: " + one.payload);
+}
+
+/// What has a result is told anyway.
+machine::complaint machine::handle(response_create&) {
+  if (begun_->config.delegates_to_client || !terms_.delegates)
+    return fault{"delegation_unavailable", "Nothing was delegated to responses.", "type"};
   return std::nullopt;
 }
 
@@ -320,7 +372,9 @@ effects machine::tick(time_point now) {
 }
 
 std::optional<time_point> machine::silence_due() const {
-  return finder_.in_turn() || speaking() ? silence_.due() : std::nullopt;
+  constexpr milliseconds told_within{3000};
+  const bool telling = told_at_ && now_ < *told_at_ + told_within;
+  return finder_.in_turn() || speaking() || telling ? silence_.due() : std::nullopt;
 }
 
 std::optional<time_point> machine::next_deadline() const {

@@ -38,6 +38,7 @@ struct machine_terms {
   std::size_t backlog_units = 60;          ///< seconds of sound that may wait
   int context_tokens = 8192;
   bool transcribes = false;                          ///< what users say is written down
+  bool delegates = false;                            ///< what users want done is delegated (docs/protocol.md 17)
   std::shared_ptr<const speech::voice_map> voices{}; ///< null = the default voice has all names
   speech::voice_detection detection = speech::voice_detection::loudness;
   std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other
@@ -101,6 +102,8 @@ private:
   complaint handle(audio_append& event);
   complaint handle(audio_mute& event);
   complaint handle(context_append& event);
+  complaint handle(response_item& event);
+  complaint handle(response_create&);
   void refuse_event(const fault& why);
   void note_it(note::what about, std::string word = {}) { notes_.emplace_back(note{about, std::move(word)}); }
   template<class Write>
@@ -139,7 +142,11 @@ private:
   void on_duplex(const output_delta& said);
   void on_duplex(const error_event& event);
   void on_duplex(const session_closed&) { lose_inner(); }
+  void on_duplex(const duplex_call_done& event);
+  void on_duplex(const duplex_call_abort& event);
   void on_duplex(const auto&) {}
+  void tell_of_response(const conversation::tool_call& call, const std::string& response_id, const usage& used);
+  complaint remark_on(std::string content);
   void begin_side_turn();
   void lose_side_turn() {
     if (side_turn_) lose_inner();
@@ -195,6 +202,19 @@ private:
   std::optional<time_point> stale_since_; ///< the conversation has what the duplex session has not heard
   std::optional<time_point> retry_at_;    ///< after an inner session was lost
   std::optional<time_point> opens_at_;    ///< when the session that is wanted may be opened
+
+  /// A call of the duplex session, which is a delegation here.
+  struct delegation {
+    std::string id;
+    std::string name;  ///< of the function
+    bool waits = true; ///< that session is still there
+    bool over = false; ///< there is a result, or its time has passed
+  };
+  bool waits_for(const delegation& which) const;
+  void tell_result(delegation& which, std::string result);
+
+  std::deque<delegation> delegations_; ///< the newest ones
+  std::optional<time_point> told_at_;  ///< when a result came that the model is to tell
 
   std::deque<remark> remarks_;
   std::optional<side_turn> side_turn_;

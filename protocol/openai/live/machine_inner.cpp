@@ -1,3 +1,4 @@
+#include "protocol/delegation/delegations.hpp"
 #include "protocol/guest/heard.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/openai/live/machine.hpp"
@@ -18,6 +19,16 @@ constexpr milliseconds settled_after{250};      ///< no more is added to the con
 constexpr milliseconds retry_after{2000};
 constexpr milliseconds most_patience{5000}; ///< how long a remark waits for the user to finish
 
+/// A client that handles delegations names no functions. These stand for what a model neither knows nor can do: a turn of
+/// the user that wants one of them called is delegated.
+constexpr std::string_view clients_work = R"([
+{"type":"function","name":"get_time","description":"Get the current time.","parameters":{"type":"object","properties":{}}},
+{"type":"function","name":"get_weather","description":"Get the weather in a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}},
+{"type":"function","name":"search","description":"Look up something that is new, private or not known for certain.","parameters":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}},
+{"type":"function","name":"do_task","description":"Do something for the user: send, book, buy, play, open, switch, remind, calculate at length.","parameters":{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}}
+])";
+constexpr std::size_t most_delegations = 64; ///< ids that are known
+
 } // namespace
 
 /// Counts a session that is to be opened now; or it has to wait.
@@ -32,6 +43,7 @@ void machine::open(mode kind, init_event init) {
 }
 
 void machine::open_duplex() {
+  for (auto& each : delegations_) each.waits = false;
   open(mode::audio, duplex_init());
   stale_since_.reset();
 }
@@ -45,6 +57,9 @@ init_event machine::duplex_init() const {
   // Of the name that the client chose; null = the server's own.
   out.voice = speech::voice_named(terms_.voices.get(), begun_->config.voice_name);
   out.config.force_listen_count = 0;
+  const auto& config = begun_->config;
+  if (!terms_.delegates || !config.names_delegation || !config.may_call) return out;
+  out.offer.tools = realtime::offered_functions(config.delegates_to_client ? clients_work : config.functions);
   return out;
 }
 
@@ -159,6 +174,100 @@ void machine::on_duplex(const error_event&) {
     lose_inner();
   else if (inner_.telling()) // a unit was lost, and it goes on; but what it was told may be lost, too
     stale_since_ = now_;
+}
+
+// ---- what is delegated
+
+void machine::on_duplex(const duplex_call_done& event) {
+  note_it(note::what::tool_call);
+  const auto& id = event.call.id;
+  if (delegations_.size() >= most_delegations) delegations_.pop_front();
+  delegations_.push_back({id, event.call.name});
+  const bool client = begun_->config.delegates_to_client;
+  const auto response = client ? std::string() : out_.make_id("resp_");
+  out_.event("session.delegation.created", [&](auto& out) {
+    auto delegation = out.object("delegation");
+    delegation.text("id", id);
+    delegation.text("target", client ? "client" : "responses");
+    delegation.text("type", "delegation");
+    if (!client) delegation.text("response_id", response);
+    delegation.close();
+    out.integer("offset_ms", ms_at(now_));
+  });
+  if (!client) tell_of_response(event.call, response, event.used);
+}
+
+/// The events of a response that calls a function, as the Responses API streams them.
+void machine::tell_of_response(const conversation::tool_call& call, const std::string& response_id, const usage& used) {
+  const auto item_id = out_.make_id("fc_");
+  int number = 0;
+  const auto nested = [&](std::string_view type, auto write) {
+    out_.event("response.event", [&](auto& out) {
+      out.text("delegation_id", call.id);
+      auto event = out.object("event");
+      event.text("type", type);
+      event.integer("sequence_number", number++);
+      write(event);
+      event.close();
+    });
+  };
+  const auto response = [&](auto& event, std::string_view status) {
+    auto of = event.object("response");
+    of.text("id", response_id);
+    of.text("object", "response");
+    of.text("status", status);
+    of.json("output", "[]");
+    if (status == "completed") {
+      const auto in = used.input_text + used.input_audio + used.input_vision;
+      const auto out = used.output_text + used.output_audio;
+      auto spent = of.object("usage");
+      spent.integer("input_tokens", in);
+      spent.json("input_tokens_details", R"({"cached_tokens":0,"cache_write_tokens":0})");
+      spent.integer("output_tokens", out);
+      spent.json("output_tokens_details", R"({"reasoning_tokens":0})");
+      spent.integer("total_tokens", in + out);
+      spent.close();
+    }
+    of.close();
+  };
+  const auto item = [&](auto& event, std::string_view status, std::string_view arguments) {
+    event.integer("output_index", 0);
+    auto of = event.object("item");
+    of.text("type", "function_call");
+    of.text("id", item_id);
+    of.text("call_id", call.id);
+    of.text("name", call.name);
+    of.text("arguments", arguments);
+    of.text("status", status);
+    of.close();
+  };
+  const auto arguments = [&](auto& event, std::string_view member) {
+    event.text("item_id", item_id);
+    event.integer("output_index", 0);
+    event.text(member, call.arguments);
+  };
+  nested("response.created", [&](auto& event) { response(event, "in_progress"); });
+  nested("response.output_item.added", [&](auto& event) { item(event, "in_progress", ""); });
+  nested("response.function_call_arguments.delta", [&](auto& event) { arguments(event, "delta"); });
+  nested("response.function_call_arguments.done", [&](auto& event) { arguments(event, "arguments"); });
+  nested("response.output_item.done", [&](auto& event) { item(event, "completed", call.arguments); });
+  nested("response.completed", [&](auto& event) { response(event, "completed"); });
+}
+
+void machine::on_duplex(const duplex_call_abort& event) {
+  for (auto& each : delegations_) each.over = each.over || each.id == event.call_id;
+  inform("delegation_expired", "Nobody has answered delegation " + event.call_id + " in time; the model was told so.");
+}
+
+/// Whether the duplex session that asked for it waits for its result.
+bool machine::waits_for(const delegation& which) const {
+  return which.waits && !which.over && inner_.is_duplex() && inner_.ready();
+}
+
+void machine::tell_result(delegation& which, std::string result) {
+  which.over = true;
+  told_at_ = now_;
+  inner_.say(tool_result_event{which.id, std::move(result), false});
 }
 
 /// The model has heard enough, whatever the voice detector thinks: who speaks from now on interrupts it.

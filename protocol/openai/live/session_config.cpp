@@ -50,15 +50,26 @@ void read_delegation(field_set& from, event_sound& event, session_config& into) 
   if (!delegation.given()) return;
   const auto type = delegation.required_text("type");
   if (delegation.failed()) return;
-  if (type != "client" && type != "responses" && type != "decisions")
-    return delegation.refuse_value("type", "it must be client, responses or decisions.");
+  if (type == "decisions")
+    return delegation.fail({"delegation_unavailable",
+                            "This server makes no decisions: delegate to client or responses.",
+                            delegation.path_of("type")});
+  if (type != "client" && type != "responses")
+    return delegation.refuse_value("type", "it must be client or responses.");
   const auto raw = from.at("delegation").raw();
   if (raw.size() > max_delegation_bytes) return from.refuse_value("delegation", "it is longer than 64 KiB.");
   auto responses = delegation.object("responses");
   if (raw != into.delegation) realtime::check_functions(responses, event);
   if (from.failed()) return;
+  if (const auto choice = responses.at("tool_choice"); choice.given())
+    into.may_call = !(choice.is(json::kind::string) && json::means(choice, "none"));
+  const auto tools = responses.at("tools");
+  const bool goes_on = into.names_delegation && into.delegates_to_client == (type == "client");
+  if (goes_on && !tools.given()) return; // what an update does not name stays
   into.delegation = raw;
   into.delegates_to_client = type == "client";
+  into.names_delegation = true;
+  into.functions = tools.is(json::kind::array) && !json::elements(tools, 1).empty() ? std::string(tools.raw()) : "[]";
 }
 
 void read_input(field_set& from, event_sound& sound, session_config& into) {

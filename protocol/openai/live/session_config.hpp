@@ -25,8 +25,17 @@ struct session_config {
   std::string voice = R"("alloy")";
   std::string delegation = R"({"type":"client"})";
 
-  /// The client handles what is delegated, which is nothing; otherwise it expects the server to.
+  /// The client handles what is delegated; otherwise it expects the server's chat to, with its functions.
   bool delegates_to_client = true;
+  bool names_delegation = false; ///< it was the client that said so
+  bool may_call = true;          ///< unless its `tool_choice` is "none"
+  std::string functions = "[]";  ///< of the latter, JSON: as the client wrote them
+
+  /// Whether something else is delegated than in `other`, or to somebody else.
+  bool delegates_otherwise(const session_config& other) const {
+    return delegates_to_client != other.delegates_to_client || names_delegation != other.names_delegation ||
+           may_call != other.may_call || functions != other.functions;
+  }
 };
 
 /// The object `session` of a `session.start`, whose sound is charged to `sound`.

@@ -247,6 +247,21 @@ std::optional<error> read_functions(const response_request& request, chat_append
 
 } // namespace
 
+std::vector<conversation::tool> offered_functions(std::string_view tools) {
+  constexpr std::size_t most_tools = 128;
+  std::vector<conversation::tool> out;
+  const auto list = json::scan(tools);
+  for (const auto& each : json::elements(json::root(list), most_tools)) {
+    const auto type = json::member(each, "type");
+    if (type.present() && !(type.is(json::kind::string) && json::means(type, "function"))) continue;
+    field_reader in;
+    in.trust_schemas();
+    auto read = read_tool(in, {each, "tools"});
+    if (!in.failed()) out.push_back(std::move(read));
+  }
+  return out;
+}
+
 protocol::result<chat_append_event> chat_turn::make() const {
   message_list messages(request_.instructions);
   messages.add(context_);

@@ -40,6 +40,9 @@ private:
   std::optional<std::string> excess_;
 };
 
+/// The functions in a list of tools that was checked when it came; other tools are left out. `tools`: JSON.
+std::vector<conversation::tool> offered_functions(std::string_view tools);
+
 /// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of
 /// what a camera saw, the newest. Empty if nothing was said.
 std::string in_words(const item_list& context, std::size_t most_bytes);

@@ -52,6 +52,7 @@ machine::machine(origin from, machine_terms terms, random_source random)
       inner_(inner_effects_, terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
+  note_functions();
   config_.can_transcribe = terms_.transcribes;
   if (origin_.call) media_.emplace(out_);
 }
@@ -147,11 +148,13 @@ std::optional<fault> machine::handle(session_update& event) {
   if (!budget_.take_echo(
           next->instructions.size() + next->tools.size() + next->model.size() + event.session.raw().size(), now_))
     return too_many_questions();
-  if (next->audible != config_.audible || next->voice != config_.voice)
+  const bool other_tools = next->tools != config_.tools || next->tool_choice != config_.tool_choice;
+  if (next->audible != config_.audible || next->voice != config_.voice || (terms_.duplex_calls && other_tools))
     duplex_stale_ = true;
   else if (next->instructions != config_.instructions)
     tell_duplex({conversation::role::system, next->instructions});
   config_ = std::move(*next);
+  note_functions();
   note_lane();
   send_session("session.updated");
   if (config_.turns.type == turn_detection::kind::none && input_.in_turn())
@@ -164,7 +167,7 @@ machine::lane machine::lane_now() const {
   if (turns.type == turn_detection::kind::none) return lane::manual;
   const bool semantic = turns.type == turn_detection::kind::semantic_vad || terms_.server_vad_is_duplex;
   const bool whole = semantic && turns.create_response;
-  return whole && config_.tools == "[]" ? lane::duplex : lane::turn;
+  return whole && (config_.tools == "[]" || calls_in_duplex_) ? lane::duplex : lane::turn;
 }
 
 // ---- sound
@@ -349,6 +352,7 @@ std::optional<fault> machine::handle(item_create& event) {
   const auto shown = encode_item(event.one);
   const bool seen = lane_now() == lane::duplex && is_camera_view(event.one);
   const auto content = seen ? event.one.content : std::vector<item_part>();
+  const bool output = event.one.kind == item_kind::function_call_output;
   const auto id = event.one.id;
   const auto before = items_.insert(std::move(event.one), event.previous);
   if (!before) return before.error();
@@ -360,8 +364,12 @@ std::optional<fault> machine::handle(item_create& event) {
   }
   for (const auto& part : content) inner_.show(part.picture);
   watches_ = watches_ || seen;
+  const auto* const kept = output ? items_.find(id) : nullptr;
+  const bool answered = kept != nullptr && tell_result(*kept);
   if (seen)
     duplex_stale_ = duplex_stale_ || (inner_.is_open() && inner_.kind() == mode::audio);
+  else if (answered)
+    asked_at_ = now_; // it is told without being asked again
   else if (items_.last_id() == id)
     tell_duplex(item_in_words(items_, items_.size() - 1));
   else

@@ -57,6 +57,7 @@ struct machine_terms {
   std::size_t backlog_units = 60;                                   ///< seconds of sound that may wait
   bool transcribes = false;                          ///< what users say is written down for clients that ask for it
   bool server_vad_is_duplex = false;                 ///< `server_vad` is answered like `semantic_vad`
+  bool duplex_calls = false;                         ///< a full-duplex session may call functions (docs/protocol.md 17)
   std::shared_ptr<const speech::voice_map> voices{}; ///< null = the default voice has all names
   speech::voice_detection detection = speech::voice_detection::loudness;
   std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other
@@ -180,11 +181,15 @@ private:
   void on_duplex(const output_delta& said);
   void on_duplex(const error_event& event);
   void on_duplex(const session_closed& event);
+  void on_duplex(const duplex_call_done& event);
+  void on_duplex(const duplex_call_abort& event);
   void on_duplex(const auto&) {}
   void on_duplex_output(const output_delta& said);
   void end_spoken(const output_delta& said);
   void feed_duplex();
   void tell_duplex(text_message news);
+  bool tell_result(const item& output);
+  void note_functions();
   init_event duplex_init() const;
   std::optional<time_point> silence_due() const;
   std::optional<time_point> idle_due() const;
@@ -227,6 +232,8 @@ private:
   std::optional<time_point> asked_at_; ///< the end of a turn that a duplex session has not answered
   bool answer_due_ = false;            ///< to a turn of the user, once nothing else is being said
   bool watches_ = false;               ///< the client has shown what a camera sees: duplex sessions are of video
+  bool calls_in_duplex_ = false;       ///< the session's functions may be called there, and need not be called
+  std::vector<std::string> delegated_; ///< calls of the duplex session whose results it waits for
   bool duplex_refused_ = false;        ///< there was no slot for this turn
   bool duplex_stale_ = false;          ///< the conversation has what the duplex session has not heard
   time_point last_speech_{};

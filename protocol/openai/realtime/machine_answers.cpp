@@ -1,3 +1,4 @@
+#include "protocol/delegation/delegations.hpp"
 #include "protocol/guest/heard.hpp"
 #include "protocol/openai/realtime/chat_prompt.hpp"
 #include "protocol/openai/realtime/machine.hpp"
@@ -320,6 +321,7 @@ init_event machine::duplex_init() const {
   if (config_.audible) out.voice = speech::voice_named(terms_.voices.get(), config_.voice);
   out.config.force_listen_count = 0;
   out.config.generate_audio = config_.audible;
+  if (calls_in_duplex_) out.offer.tools = offered_functions(config_.tools);
   return out;
 }
 
@@ -339,6 +341,40 @@ void machine::on_duplex(const error_event& event) {
 
 void machine::on_duplex(const session_closed&) {
   lose_inner({answer_end::how::failed, "server_error"});
+}
+
+/// What must be called is called in chat, and so is what is too much to judge each turn by.
+void machine::note_functions() {
+  calls_in_duplex_ = terms_.duplex_calls && config_.tools != "[]" && config_.tool_choice == R"("auto")" &&
+                     fit_to_judge(offered_functions(config_.tools));
+}
+
+/// The conversation wants a function called: a part of what the model says, or a response of its own.
+void machine::on_duplex(const duplex_call_done& event) {
+  note_it(note::what::tool_call);
+  delegated_.push_back(event.call.id);
+  if (is_active()) {
+    if (active_->is_duplex()) active_->said.call(event.call);
+    return;
+  }
+  answer calls(out_, &items_, conversation_id_, default_response(config_));
+  calls.create();
+  calls.call(event.call);
+  calls.finish({}, {});
+}
+
+void machine::on_duplex(const duplex_call_abort& event) {
+  std::erase(delegated_, event.call_id);
+}
+
+/// Whether the duplex session waits for it, and gets it as the result of its call.
+bool machine::tell_result(const item& output) {
+  const auto call = std::find(delegated_.begin(), delegated_.end(), output.call_id);
+  if (call == delegated_.end() || !inner_.is_duplex() || !inner_.ready()) return false;
+  delegated_.erase(call);
+  if (output.payload.size() > max_tool_result_bytes) return false;
+  inner_.say(tool_result_event{output.call_id, output.payload, false});
+  return true;
 }
 
 void machine::end_spoken(const output_delta& said) {
@@ -389,6 +425,7 @@ void machine::feed_duplex() {
       }
       if (!may_open()) return;
       open(watches_ ? mode::video : mode::audio, duplex_init());
+      delegated_.clear();
       duplex_stale_ = false;
     } else if (!input_.in_turn()) {
       inner_.keep_last(preroll_samples);

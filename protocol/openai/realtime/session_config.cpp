@@ -260,13 +260,14 @@ void read_tools(field_set& from, std::string& into, std::string& choice, event_s
 
 void check_functions(field_set& from, event_sound& event) {
   const field tools{from.at("tools"), from.path_of("tools")};
+  if (tools.at.given() && !tools.at.is(json::kind::array)) return from.refuse_value("tools", "it must be a list.");
   const auto all = json::elements(tools.at, max_tools + 1);
   if (all.size() > max_tools) return from.refuse_value("tools", "more than 128 tools.");
   field_reader in;
   in.schema_work() = event.schema_steps();
   for (std::size_t i = 0; i < all.size() && !in.failed(); ++i) {
     const auto type = json::member(all[i], "type");
-    if (!type.is(json::kind::string) || !json::means(type, "function")) continue;
+    if (type.present() && !(type.is(json::kind::string) && json::means(type, "function"))) continue;
     read_tool(in, {all[i], tools.path + "[" + std::to_string(i) + "]"});
   }
   event.schema_steps() = in.schema_work();

@@ -1,10 +1,13 @@
-// @livekit/agents with @livekit/agents-plugin-openai (npm): its LLM over chat completions, and its RealtimeModel, with a tool that is chosen by name. See common.mjs.
-// Checks: tools, chosen, realtime_tools
-import { initializeLogger, llm } from '@livekit/agents';
+// @livekit/agents with @livekit/agents-plugin-openai (npm): its LLM over chat completions; its RealtimeModel, with a tool that is chosen by name; a
+// whole AgentSession of GPTLiveModel or RealtimeModel, without a room, with a tool that is asked for by voice. See common.mjs.
+// Checks: tools, chosen, realtime_tools, live_tools; and duplex_tools, for a server with openai.duplex_tools
+import { initializeLogger, llm, voice } from '@livekit/agents';
 import * as openai from '@livekit/agents-plugin-openai';
+import { AudioFrame } from '@livekit/rtc-node';
 import { readFileSync } from 'node:fs';
+import { ReadableStream } from 'node:stream/web';
 import { z } from 'zod';
-import { args, assert, base, Checks } from './common.mjs';
+import { args, assert, base, Checks, Microphone, question, silence, sleep } from './common.mjs';
 
 initializeLogger({ pretty: false, level: 'silent' });
 const a = args();
@@ -61,4 +64,47 @@ await checks.run('realtime_tools', async () => {
     await session.close();
   }
 }, a.wait);
+
+const RATE = 24000;
+
+class Ear extends voice.AudioInput {
+  constructor() {
+    super();
+    this.multiStream.addInputStream(new ReadableStream({ start: (to) => { this.to = to; } }));
+  }
+  hear(pcm) { this.to.enqueue(new AudioFrame(new Int16Array(Uint8Array.from(pcm).buffer), RATE, 1, pcm.length / 2)); }
+}
+
+// The second question is answered while the function that the first one asks for is at work; then its result is told.
+async function askedTwice(llmOfSession) {
+  let asked = false, known;
+  const time = new Promise((go) => { known = go; });
+  const get_time = llm.tool({ name: 'get_time', description: 'Get the current time.', parameters: z.object({}), execute: async () => { asked = true; return time; } });
+  const session = new voice.AgentSession({ llm: llmOfSession });
+  const ear = new Ear(), said = [];
+  let wrong;
+  session.on('conversation_item_added', ({ item }) => { if (item.role === 'assistant') said.push(item.textContent); });
+  session.on('error', ({ error }) => { wrong ??= error; });
+  session.input.audio = ear;
+  await session.start({ agent: new voice.Agent({ instructions: 'Be brief.', tools: [get_time] }), record: false });
+  const microphone = new Microphone(RATE, (pcm) => ear.hear(pcm), 50);
+  const until = async (holds) => { while (!holds()) await sleep(50); };
+  try {
+    microphone.say(Buffer.concat([silence(3000, RATE), question(RATE, '', 'What time is it?')]));
+    await until(() => asked);
+    microphone.say(Buffer.concat([silence(500, RATE), question(RATE, a.wav)]));
+    await until(() => said.join(' ').includes('My name is Parley.'));
+    known('14:30');
+    await until(() => said.join(' ').includes('fourteen thirty'));
+  } finally {
+    microphone.stop();
+    await session.close();
+  }
+  assert(!wrong, String(wrong?.message ?? wrong));
+  return said.join(' ');
+}
+
+const where = { model: 'any', apiKey: a.key, baseURL: base(a.url, 'http') };
+await checks.run('live_tools', () => askedTwice(new openai.realtime.GPTLiveModel(where)), a.wait);
+await checks.run('duplex_tools', () => askedTwice(new openai.realtime.RealtimeModel({ ...where, turnDetection: { type: 'semantic_vad', create_response: true, interrupt_response: true } })), a.wait);
 checks.exit();

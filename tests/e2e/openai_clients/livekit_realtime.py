@@ -1,7 +1,7 @@
 """livekit-plugins-openai (PyPI): openai.realtime.RealtimeModel(base_url=...), without a LiveKit room. See common.py.
 
-Checks: text, instructions, spoken, interrupt, tools, chat_ctx, video, manual, azure_beta, agent; and transcript, for a server that writes down what
-users say
+Checks: text, instructions, spoken, interrupt, tools, chat_ctx, video, manual, azure_beta, agent; transcript, for a server that writes down what
+users say; and duplex_tools, for one with openai.duplex_tools
 `agent` is a whole AgentSession with a microphone and a loudspeaker of our own: what an application sees.
 """
 import asyncio
@@ -50,6 +50,15 @@ async def get_weather(city: str) -> str:
 
 def frame(pcm):
     return rtc.AudioFrame(pcm, RATE, 1, len(pcm) // 2)
+
+
+class Ear(io.AudioInput):
+    def __init__(self):
+        super().__init__(label="ear")
+        self.queue = asyncio.Queue()
+
+    async def __anext__(self):
+        return await self.queue.get()
 
 
 class Talk:
@@ -211,6 +220,46 @@ async def run(url, checks, wav="", key="none", wait=30.0):
                 words, _, _, _ = await t.answer(await t.s.generate_reply(tool_choice="none"))
                 return f"get_weather({calls[0].arguments}) then {words!r}"
 
+        async def duplex_tools():
+            """Asked by voice in full duplex; a second question is answered while the function is at work, and its result is told."""
+            asked, known, items, problems = asyncio.Event(), asyncio.Event(), [], []
+
+            @function_tool
+            async def get_time() -> str:
+                """Get the current time."""
+                asked.set()
+                await known.wait()
+                return "14:30"
+
+            model = openai.realtime.RealtimeModel(base_url=base(url), api_key=key, model="parley", http_session=http,
+                                                  turn_detection=SemanticVad(type="semantic_vad", create_response=True,
+                                                                             interrupt_response=True))
+            session = AgentSession(llm=model)
+            ear = Ear()
+            session.input.audio = ear
+            session.on("conversation_item_added", lambda e: items.append(e.item))
+            session.on("error", lambda e: problems.append(e.error))
+
+            async def until_said(words):
+                while words not in " ".join(i.text_content or "" for i in items if getattr(i, "role", "") == "assistant"):
+                    await asyncio.sleep(0.05)
+
+            await session.start(agent=Agent(instructions="Be brief.", tools=[get_time]), record=False)
+            try:
+                async def send(pcm):
+                    ear.queue.put_nowait(frame(pcm))
+                async with Microphone(RATE, send, 50) as mic:
+                    mic.say(silence(3000, RATE) + question(RATE, text="What time is it?"))
+                    await asked.wait()
+                    mic.say(silence(500, RATE) + speech)
+                    await until_said("My name is Parley.")
+                    known.set()
+                    await until_said("fourteen thirty")
+            finally:
+                await session.aclose()
+            assert not problems, problems[0]
+            return [i.text_content for i in items if getattr(i, "role", "") == "assistant"]
+
         async def chat_ctx():
             async with Talk(http, url, key) as t:
                 ctx = llm.ChatContext.empty()
@@ -256,12 +305,7 @@ async def run(url, checks, wav="", key="none", wait=30.0):
             return f"{words!r}, {sound:.1f} s"
 
         async def agent():
-            ears = asyncio.Queue()
-            played = []
-
-            class Ear(io.AudioInput):
-                async def __anext__(self):
-                    return await ears.get()
+            ear, played = Ear(), []
 
             class Mouth(io.AudioOutput):
                 """Plays at the pace of a clock."""
@@ -313,7 +357,7 @@ async def run(url, checks, wav="", key="none", wait=30.0):
                                          create_response=True))
             session = AgentSession(llm=model)
             mouth = Mouth()
-            session.input.audio, session.output.audio = Ear(label="ear"), mouth
+            session.input.audio, session.output.audio = ear, mouth
             items, states, problems = [], [], []
             session.on("conversation_item_added", lambda e: items.append(e.item))
             session.on("agent_state_changed", lambda e: states.append(e.new_state))
@@ -326,7 +370,7 @@ async def run(url, checks, wav="", key="none", wait=30.0):
             await session.start(agent=Assistant(), record=False)
             try:
                 async def send(pcm):
-                    ears.put_nowait(frame(pcm))
+                    ear.queue.put_nowait(frame(pcm))
                 async with Microphone(RATE, send, 50) as mic:
                     await said(1)  # the greeting, played to its end
                     before = len(played)
@@ -345,7 +389,7 @@ async def run(url, checks, wav="", key="none", wait=30.0):
             return f"greeting, question, barge-in, answer; states {' '.join(dict.fromkeys(states))}"
 
         for name, check in (("text", text), ("instructions", instructions), ("spoken", spoken), ("transcript", transcript), ("interrupt", interrupt),
-                            ("tools", tools), ("chat_ctx", chat_ctx), ("video", video), ("manual", manual),
+                            ("tools", tools), ("duplex_tools", duplex_tools), ("chat_ctx", chat_ctx), ("video", video), ("manual", manual),
                             ("azure_beta", azure_beta), ("agent", agent)):
             await checks.run(name, check, wait)
 
