@@ -24,7 +24,7 @@ struct answer_end {
   std::string message{};                   ///< of failed: why; empty = what the code says
 };
 
-/// One response: says what it does to the client in the order that clients rely on (response_order.hpp), and keeps its
+/// One response: says what it does to the client in the order that clients rely on (docs/openai.md), and keeps its
 /// item. `created` is the first call, `finish` the last. Everything it refers to must outlive it.
 class answer {
 public:

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-// What stands between a client of one of OpenAI's dialects and the sessions whose guest it is.
+// What stands between a client of another dialect than ours and the sessions whose guest it is.
 namespace parley::protocol::openai {
 
 // What an adapter wants done, in order.
