@@ -14,6 +14,7 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -208,6 +209,7 @@ private:
     beast::flat_buffer buffer(2 * most_head_bytes);
     http::response_parser<http::empty_body> answer;
     answer.header_limit(most_head_bytes);
+    answer.body_limit(std::numeric_limits<std::uint64_t>::max()); // it is not read
     ec = run(io, deadline, [&](auto done) { http::async_read_header(wire, buffer, answer, std::move(done)); });
     if (ec) return failed(ec);
     const auto status = answer.get().result_int();

@@ -126,7 +126,8 @@ bool is_among(double share, const trace_id& id) {
   constexpr double all = 72057594037927936.0; // 2^56: the last seven bytes are random
   std::uint64_t drawn = 0;
   for (std::size_t i = 9; i < id.size(); ++i) drawn = drawn << 8 | id[i];
-  return static_cast<double>(drawn) < std::ceil(share * all);
+  return drawn <
+         static_cast<std::uint64_t>(std::ceil(share * all)); // as integers: doubles cannot tell the largest apart
 }
 
 std::shared_ptr<const scope> tracer::begin(std::string_view traceparent, std::string_view tracestate) const {

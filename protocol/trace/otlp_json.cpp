@@ -72,7 +72,7 @@ template<class Items>
 std::string list_of(const Items& items) {
   std::string out = "[";
   for (const auto& each : items) out.append(out.size() > 1 ? "," : "").append(written(each));
-  return out += "]";
+  return out += ']';
 }
 
 std::string written(const span& one) {

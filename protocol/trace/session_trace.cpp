@@ -170,6 +170,7 @@ void session_trace::heard(const conversation::event& event, time_point now) {
 }
 
 void session_trace::end_turn(std::string_view reason, time_point now) {
+  if (!turn_) return;
   const auto& over = *turn_;
   const std::string_view operation = over.chat ? "chat" : "realtime_inference";
   auto span = out_.made(std::string(operation) + (model_.empty() ? "" : " " + model_), over.span, now);
