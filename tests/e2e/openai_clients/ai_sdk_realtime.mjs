@@ -12,8 +12,9 @@ const checks = new Checks('ai ' + version, a.only);
 const provider = createOpenAI({ baseURL: base(a.url, 'http'), apiKey: a.key });
 const RATE = 24000;
 
-// A conversation in which `ask` is answered while the second question is, and told after that. `words` of an event: what was said.
-async function askedTwice(model, ready, begin, asked, words, answer) {
+// The second question is answered while the work that the first one asks for is under way; then its result is told. Of an event: `words` is what
+// was said, `over` whether nothing is being said.
+async function askedTwice(model, ready, begin, asked, words, over, answer) {
   const { url, headers } = await model.getServerWebSocketConfig();
   const socket = new WebSocket(url, { headers });
   const log = new Log();
@@ -21,15 +22,19 @@ async function askedTwice(model, ready, begin, asked, words, answer) {
   let said = '';
   socket.onmessage = ({ data }) => {
     for (const event of [model.parseServerEvent(JSON.parse(data))].flat()) {
-      said += words(event) ?? '';
+      said += words(event) || '';
       log.add(event);
     }
   };
   await new Promise((go, no) => { socket.onopen = go; socket.onerror = no; });
-  const until = async (holds) => log.all[await log.until((event) => {
-    assert(event.type !== 'error', JSON.stringify(event));
-    return holds(event);
-  })];
+  let at = 0;
+  const until = async (holds) => {
+    at = await log.until((event) => {
+      assert(event.type !== 'error', JSON.stringify(event));
+      return holds(event);
+    }, at);
+    return log.all[at];
+  };
   await begin(send);
   await until((event) => event.type === ready);
   const microphone = new Microphone(RATE, (pcm) => send({ type: 'input-audio-append', audio: pcm.toString('base64') }));
@@ -37,7 +42,7 @@ async function askedTwice(model, ready, begin, asked, words, answer) {
     microphone.say(Buffer.concat([silence(3000, RATE), question(RATE, '', 'What time is it?')]));
     const call = await until(asked);
     microphone.say(Buffer.concat([silence(500, RATE), question(RATE, a.wav)]));
-    await until(() => said.includes('My name is Parley.'));
+    await until((event) => said.includes('My name is Parley.') && over(event));
     answer(send, call);
     await until(() => said.includes('fourteen thirty'));
     return said;
@@ -52,6 +57,7 @@ await checks.run('live', () => askedTwice(
   (send) => send({ type: 'session-start', config: { instructions: 'Be brief.', providerOptions: { openai: { delegation: { type: 'client' } } } } }),
   (event) => event.type === 'delegation-created' && event.target === 'client',
   (event) => event.type === 'transcript-fragment' && event.delta,
+  () => true,
   (send, { delegationId }) => send({ type: 'context-append', content: '14:30', delegationId, providerOptions: { openai: { channel: 'commentary' } } })), a.wait);
 await checks.run('duplex_tools', () => askedTwice(
   provider.experimental_realtime('any', { api: 'realtime' }), 'session-updated',
@@ -61,6 +67,7 @@ await checks.run('duplex_tools', () => askedTwice(
   },
   (event) => event.type === 'function-call-arguments-done' && event.name === 'get_time',
   (event) => event.type === 'audio-transcript-delta' && event.delta,
+  (event) => event.type === 'response-done',
   (send, { callId }) => {
     send({ type: 'conversation-item-create', item: { type: 'function-call-output', callId, name: 'get_time', output: '14:30' } });
     send({ type: 'response-create' });

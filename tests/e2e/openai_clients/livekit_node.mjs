@@ -80,7 +80,7 @@ async function askedTwice(llmOfSession) {
   let asked = false, known;
   const time = new Promise((go) => { known = go; });
   const get_time = llm.tool({ name: 'get_time', description: 'Get the current time.', parameters: z.object({}), execute: async () => { asked = true; return time; } });
-  const session = new voice.AgentSession({ llm: llmOfSession });
+  const session = new voice.AgentSession({ llm: llmOfSession, aecWarmupDuration: null }); // else it is deaf at first
   const ear = new Ear(), said = [];
   let wrong;
   session.on('conversation_item_added', ({ item }) => { if (item.role === 'assistant') said.push(item.textContent); });
