@@ -1,9 +1,7 @@
-// ai (npm) with @ai-sdk/openai: experimental_realtime's models over a WebSocket of the application's, as on a server. See common.mjs.
-// Checks: live, a client's delegation; and duplex_tools, for a server with openai.duplex_tools
+// ai (npm) with @ai-sdk/openai: experimental_realtime over a WebSocket of the application's, as on a server. See common.mjs.
+// Checks: live, a client's delegation
 import { createOpenAI } from '@ai-sdk/openai';
-import { experimental_getRealtimeToolDefinitions, tool } from 'ai';
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { args, assert, base, Checks, Log, Microphone, question, silence } from './common.mjs';
 
 const a = args();
@@ -12,9 +10,8 @@ const checks = new Checks('ai ' + version, a.only);
 const provider = createOpenAI({ baseURL: base(a.url, 'http'), apiKey: a.key });
 const RATE = 24000;
 
-// The second question is answered while the work that the first one asks for is under way; then its result is told. Of an event: `words` is what
-// was said, `over` whether nothing is being said.
-async function askedTwice(model, ready, begin, asked, words, over, answer) {
+// The second question is answered while the work that the first one asks for is under way; then its result is told.
+async function askedTwice(model, ready, begin, asked, words, answer) {
   const { url, headers } = await model.getServerWebSocketConfig();
   const socket = new WebSocket(url, { headers });
   const log = new Log();
@@ -42,7 +39,7 @@ async function askedTwice(model, ready, begin, asked, words, over, answer) {
     microphone.say(Buffer.concat([silence(3000, RATE), question(RATE, '', 'What time is it?')]));
     const call = await until(asked);
     microphone.say(Buffer.concat([silence(500, RATE), question(RATE, a.wav)]));
-    await until((event) => said.includes('My name is Parley.') && over(event));
+    await until(() => said.includes('My name is Parley.'));
     answer(send, call);
     await until(() => said.includes('fourteen thirty'));
     return said;
@@ -57,19 +54,5 @@ await checks.run('live', () => askedTwice(
   (send) => send({ type: 'session-start', config: { instructions: 'Be brief.', providerOptions: { openai: { delegation: { type: 'client' } } } } }),
   (event) => event.type === 'delegation-created' && event.target === 'client',
   (event) => event.type === 'transcript-fragment' && event.delta,
-  () => true,
   (send, { delegationId }) => send({ type: 'context-append', content: '14:30', delegationId, providerOptions: { openai: { channel: 'commentary' } } })), a.wait);
-await checks.run('duplex_tools', () => askedTwice(
-  provider.experimental_realtime('any', { api: 'realtime' }), 'session-updated',
-  async (send) => {
-    const tools = await experimental_getRealtimeToolDefinitions({ tools: { get_time: tool({ description: 'Get the current time.', inputSchema: z.object({}) }) } });
-    send({ type: 'session-update', config: { instructions: 'Be brief.', turnDetection: { type: 'semantic-vad' }, tools } });
-  },
-  (event) => event.type === 'function-call-arguments-done' && event.name === 'get_time',
-  (event) => event.type === 'audio-transcript-delta' && event.delta,
-  (event) => event.type === 'response-done',
-  (send, { callId }) => {
-    send({ type: 'conversation-item-create', item: { type: 'function-call-output', callId, name: 'get_time', output: '14:30' } });
-    send({ type: 'response-create' });
-  }), a.wait);
 checks.exit();
