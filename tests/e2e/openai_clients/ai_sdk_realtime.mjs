@@ -1,9 +1,7 @@
-// ai (npm) with @ai-sdk/openai: experimental_realtime's models over a WebSocket of the application's, as on a server. See common.mjs.
-// Checks: live, a client's delegation; and duplex_tools, for a server with openai.duplex_tools
+// ai (npm) with @ai-sdk/openai: experimental_realtime over a WebSocket of the application's, as on a server. See common.mjs.
+// Checks: live, a client's delegation
 import { createOpenAI } from '@ai-sdk/openai';
-import { experimental_getRealtimeToolDefinitions, tool } from 'ai';
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { args, assert, base, Checks, Log, Microphone, question, silence } from './common.mjs';
 
 const a = args();
@@ -12,7 +10,7 @@ const checks = new Checks('ai ' + version, a.only);
 const provider = createOpenAI({ baseURL: base(a.url, 'http'), apiKey: a.key });
 const RATE = 24000;
 
-// A conversation in which `ask` is answered while the second question is, and told after that. `words` of an event: what was said.
+// The second question is answered while the work that the first one asks for is under way; then its result is told.
 async function askedTwice(model, ready, begin, asked, words, answer) {
   const { url, headers } = await model.getServerWebSocketConfig();
   const socket = new WebSocket(url, { headers });
@@ -21,15 +19,19 @@ async function askedTwice(model, ready, begin, asked, words, answer) {
   let said = '';
   socket.onmessage = ({ data }) => {
     for (const event of [model.parseServerEvent(JSON.parse(data))].flat()) {
-      said += words(event) ?? '';
+      said += words(event) || '';
       log.add(event);
     }
   };
   await new Promise((go, no) => { socket.onopen = go; socket.onerror = no; });
-  const until = async (holds) => log.all[await log.until((event) => {
-    assert(event.type !== 'error', JSON.stringify(event));
-    return holds(event);
-  })];
+  let at = 0;
+  const until = async (holds) => {
+    at = await log.until((event) => {
+      assert(event.type !== 'error', JSON.stringify(event));
+      return holds(event);
+    }, at);
+    return log.all[at];
+  };
   await begin(send);
   await until((event) => event.type === ready);
   const microphone = new Microphone(RATE, (pcm) => send({ type: 'input-audio-append', audio: pcm.toString('base64') }));
@@ -53,16 +55,4 @@ await checks.run('live', () => askedTwice(
   (event) => event.type === 'delegation-created' && event.target === 'client',
   (event) => event.type === 'transcript-fragment' && event.delta,
   (send, { delegationId }) => send({ type: 'context-append', content: '14:30', delegationId, providerOptions: { openai: { channel: 'commentary' } } })), a.wait);
-await checks.run('duplex_tools', () => askedTwice(
-  provider.experimental_realtime('any', { api: 'realtime' }), 'session-updated',
-  async (send) => {
-    const tools = await experimental_getRealtimeToolDefinitions({ tools: { get_time: tool({ description: 'Get the current time.', inputSchema: z.object({}) }) } });
-    send({ type: 'session-update', config: { instructions: 'Be brief.', turnDetection: { type: 'semantic-vad' }, tools } });
-  },
-  (event) => event.type === 'function-call-arguments-done' && event.name === 'get_time',
-  (event) => event.type === 'audio-transcript-delta' && event.delta,
-  (send, { callId }) => {
-    send({ type: 'conversation-item-create', item: { type: 'function-call-output', callId, name: 'get_time', output: '14:30' } });
-    send({ type: 'response-create' });
-  }), a.wait);
 checks.exit();
