@@ -301,6 +301,11 @@ const std::array table{
         "Calls over WebRTC (POST /v1/realtime/calls), if the program was built with them. Off = 501."},
     key{"webrtc.port", PARLEY_MEMBER(webrtc.port),
         "UDP port of all calls. 0 = the number of server.port. Calls are reached at server.host.", 0, 65535},
+    key{"webrtc.public_addresses", PARLEY_MEMBER(webrtc.public_addresses),
+        "IP addresses at which clients reach this port, separated by spaces: they are told these and no others. For a "
+        "server behind "
+        "NAT, or in a container whose port is published under the same number. Empty = the addresses of its own "
+        "interfaces."},
 
     key{"engine.seed", PARLEY_MEMBER(engine.seed),
         "Seed of sessions without their own: a whole number, or \"none\" = random."},

@@ -142,7 +142,8 @@ struct settings {
 
   struct {
     bool enabled = true;
-    int port = 0; ///< UDP; 0 = the number of server.port
+    int port = 0;                 ///< UDP; 0 = the number of server.port
+    std::string public_addresses; ///< separated by spaces
   } webrtc;
 
   struct {

@@ -1,5 +1,6 @@
 #include "net/server.hpp"
 
+#include "config/load.hpp"
 #include "net/call/calls.hpp"
 #include "net/descriptors.hpp"
 #include "net/host_name.hpp"
@@ -7,6 +8,7 @@
 #include "net/listener.hpp"
 #include "net/logger.hpp"
 #include "net/routes/routes.hpp"
+#include "net/text.hpp"
 #include "net/tls.hpp"
 #include "net/trace/span_exporter.hpp"
 
@@ -31,6 +33,16 @@ api_keys keys_of(const std::filesystem::path& file) {
 
 ephemeral_keys secrets_of(const std::filesystem::path& file) {
   return file.empty() ? ephemeral_keys() : ephemeral_keys::load(file);
+}
+
+std::vector<std::string> addresses_in(std::string_view list) {
+  std::vector<std::string> out;
+  while (const auto word = take_word(list)) {
+    error_code wrong;
+    out.push_back(asio::ip::make_address(*word, wrong).to_string());
+    if (wrong) throw config::settings_error("webrtc.public_addresses: " + std::string(*word) + " is no address");
+  }
+  return out;
 }
 
 /// Why nobody can listen there. Calls do so while there are any.
@@ -118,6 +130,7 @@ server_options options_from(const config::settings& settings) {
   options.tracing = {settings.tracing.endpoint, settings.tracing.sample, settings.tracing.headers_file,
                      settings.nodes.name};
   options.webrtc = settings.webrtc.enabled;
+  options.webrtc_addresses = settings.webrtc.public_addresses;
   options.webrtc_port = static_cast<std::uint16_t>(settings.webrtc.port);
   return options;
 }
@@ -164,7 +177,7 @@ public:
       log()->warn("API keys come to {} in plain text: tls.mode is off", host_);
     if (options.webrtc && options.openai != config::openai_door::off) {
       const auto udp = options.webrtc_port != 0 ? options.webrtc_port : port();
-      auto media = make_media_library({listener_->address(), udp});
+      auto media = make_media_library({listener_->address(), udp, addresses_in(options.webrtc_addresses)});
       if (const auto why = media ? refused_udp(io_, listener_->address(), udp) : error_code())
         log()->error("calls over WebRTC are off: UDP port {}: {}", udp, why.message());
       else if (media)

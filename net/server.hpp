@@ -43,6 +43,7 @@ struct server_options {
   std::filesystem::path ephemeral_secret_file; ///< empty = a secret of this process
   bool webrtc = true;                          ///< calls, if the program was built with them
   std::uint16_t webrtc_port = 0;               ///< UDP; 0 = the number of the port above
+  std::string webrtc_addresses;                ///< separated by spaces; empty = those of this machine
   tracing_options tracing;
   default_voice voice;
   std::string model = "default"; ///< id in GET /v1/models

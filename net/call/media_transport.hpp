@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 // What carries a call: ICE, DTLS, SRTP and SCTP of a library. Only what implements this knows which one.
 namespace parley::net {
@@ -57,8 +58,9 @@ struct media_offer {
 
 /// Where calls are reached.
 struct media_options {
-  std::string host;       ///< address to bind
-  std::uint16_t port = 0; ///< UDP, for all calls
+  std::string host;                     ///< address to bind
+  std::uint16_t port = 0;               ///< UDP, for all calls
+  std::vector<std::string> addresses{}; ///< that clients are told instead of those of this machine
 };
 
 class media_library {

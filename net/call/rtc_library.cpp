@@ -1,5 +1,6 @@
 #include "net/call/media_transport.hpp"
 #include "net/logger.hpp"
+#include "protocol/call/answer.hpp"
 
 #include <chrono>
 #include <exception>
@@ -35,7 +36,8 @@ void guarded(const std::weak_ptr<media_listener>& listener, Work work) noexcept 
 
 class rtc_transport final : public media_transport {
 public:
-  rtc_transport(const rtc::Configuration& how, const media_offer& offer, std::weak_ptr<media_listener> listener)
+  rtc_transport(const rtc::Configuration& how, const media_options& where, const media_offer& offer,
+                std::weak_ptr<media_listener> listener)
       : listener_(std::move(listener)), peer_(std::make_shared<rtc::PeerConnection>(how)) {
     rtc::Description::Audio sound(offer.mid, rtc::Description::Direction::SendRecv);
     sound.addOpusCodec(offer.payload_type, "minptime=10;useinbandfec=1");
@@ -57,12 +59,13 @@ public:
     });
     peer_->onDataChannel([this](const std::shared_ptr<rtc::DataChannel>& channel) { take(channel); });
     peer_->onGatheringStateChange(
-        [to = listener_, from = std::weak_ptr(peer_)](rtc::PeerConnection::GatheringState now) {
+        [to = listener_, from = std::weak_ptr(peer_), where](rtc::PeerConnection::GatheringState now) {
           if (now != rtc::PeerConnection::GatheringState::Complete) return;
           guarded(to, [&](media_listener& live) {
             const auto peer = from.lock();
             const auto answer = peer ? peer->localDescription() : std::nullopt;
-            answer ? live.on_answer(std::string(*answer)) : live.on_lost();
+            if (!answer) return live.on_lost();
+            live.on_answer(protocol::call::told_at(std::string(*answer), where.addresses, where.port));
           });
         });
     peer_->setRemoteDescription({offer.sdp, rtc::Description::Type::Offer});
@@ -139,7 +142,7 @@ private:
 
 class rtc_library final : public media_library {
 public:
-  explicit rtc_library(const media_options& options) {
+  explicit rtc_library(const media_options& options) : where_(options) {
     static std::once_flag once;
     std::call_once(once, [] {
       rtc::InitLogger(rtc::LogLevel::Warning, pass_on); // below it, whatever strangers send would be told
@@ -159,7 +162,7 @@ public:
 
   std::unique_ptr<media_transport> begin(const media_offer& offer, std::weak_ptr<media_listener> listener) override {
     try {
-      return std::make_unique<rtc_transport>(how_, offer, std::move(listener));
+      return std::make_unique<rtc_transport>(how_, where_, offer, std::move(listener));
     } catch (const std::runtime_error&) {
       throw;
     } catch (const std::exception& problem) {
@@ -168,6 +171,7 @@ public:
   }
 
 private:
+  const media_options where_;
   rtc::Configuration how_;
 };
 

@@ -312,7 +312,7 @@ void http_session::admit_call() {
   if (!ready.ready) return write(server_busy(std::move(ready.reason)), false);
   if (ready.wait_s > shared_.limits.slot_wait_s) return write(server_busy("all slots are taken"), false);
   const std::string subprotocols;
-  auto entry = let_in(credentials_of(request(), subprotocols, peer_), {.realtime = true}, completion_refusal);
+  auto entry = let_in(credentials_of(request(), subprotocols, client_), {.realtime = true}, completion_refusal);
   if (!entry) return;
   const auto most = std::min(shared_.limits.body_bytes, protocol::call::most_request_bytes);
   if (parser().content_length().value_or(0) > most) return refuse(http::error::body_limit);

@@ -111,10 +111,10 @@ def test_each_session_tells_its_story(start_server, tmp_path):
             end = next(each for each in lines if each["message"].startswith("ended: "))
             whose = {"key": "ann", "remote": "127.0.0.1", "mode": "audio", "dialect": "current", "transport": "websocket", "worker": 1}
             assert whose.items() <= begin.items() and whose.items() <= end.items() and 0 <= begin["wait"] < 60
-            assert (end["reason"], end["units"], end["moves"]) == ("user_stop", 3, 0) and 0 <= end["late_units"] <= 3 and end["spoken"] >= 0
+            assert (end["reason"], end["units"], end["moves"]) == ("user_stop", 3, 0) and 0 <= end["late_units"] <= 3 and (end["heard"], end["spoken"] >= 0) == (3, True)
         else:
             assert re.search(rf"{session} begins; key ann, remote 127\.0\.0\.1, mode audio, dialect current, transport websocket, worker 1, wait \d+\.\d\d\d$", log, re.M)
-            assert re.search(rf"{session} ended: user_stop after .* out; key ann, .*, reason user_stop, units 3, late_units \d, spoken \d+\.\d\d\d, moves 0$", log, re.M)
+            assert re.search(rf"{session} ended: user_stop after .* out; key ann, .*, reason user_stop, units 3, late_units \d, heard 3\.000, spoken \d+\.\d\d\d, moves 0$", log, re.M)
 
 
 def test_the_story_says_how_a_client_speaks(start_server):

@@ -1,5 +1,7 @@
 #include "protocol/call/call_request.hpp"
 
+#include "protocol/call/answer.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -66,6 +68,18 @@ TEST_CASE("an offer that is no call is refused by name") {
   for (int i = 0; i < 700; ++i) many += "a=x:y\r\n";
   CHECK(refused(many) == wrong);
   CHECK(refused(sound + std::string(most_offer_bytes, ' ')) == wrong);
+}
+
+TEST_CASE("an answer names the addresses that the server is reached at, and no others") {
+  const std::string own = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 10.0.0.7\r\na=mid:0\r\n"
+                          "a=candidate:1 1 UDP 2122317823 10.0.0.7 8006 typ host\r\n"
+                          "a=candidate:2 1 UDP 2122317567 fd00::7 8006 typ host\r\na=end-of-candidates\r\n";
+  CHECK(told_at(own, {}, 8006) == own);
+  const std::vector<std::string> here{"203.0.113.5", "2001:db8::5"};
+  CHECK(told_at(own, here, 8006) ==
+        "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 203.0.113.5\r\na=mid:0\r\n"
+        "a=candidate:1 1 UDP 2130706431 203.0.113.5 8006 typ host\r\n"
+        "a=candidate:2 1 UDP 2130706175 2001:db8::5 8006 typ host\r\na=end-of-candidates\r\n");
 }
 
 TEST_CASE("a body of application/sdp is an offer") {
