@@ -55,7 +55,7 @@ verdict verdict_on(unsigned status) {
 class span_exporter::impl : public std::enable_shared_from_this<impl> {
 public:
   impl(export_options options, std::shared_ptr<span_counts> counts)
-      : with_(std::move(options)), counts_(std::move(counts)), headers_(std::move(with_.headers)),
+      : with_(std::move(options)), counts_(std::move(counts)), headers_(with_.headers),
         tls_(with_.to.tls ? client_tls() : nullptr) {}
 
   void start() {
@@ -190,7 +190,8 @@ private:
     const auto found = tcp::resolver(io).resolve(with_.to.host, with_.to.port, ec);
     if (ec) return failed(ec);
     beast::tcp_stream socket(io);
-    if ((ec = run(io, deadline, [&](auto done) { socket.async_connect(found, std::move(done)); }))) return failed(ec);
+    ec = run(io, deadline, [&](auto done) { socket.async_connect(found, std::move(done)); });
+    if (ec) return failed(ec);
     stream wire(socket.release_socket());
     if (tls_) {
       ec = run(io, deadline, [&](auto done) { wire.async_secure_as_client(*tls_, with_.to.host, std::move(done)); });
@@ -204,8 +205,8 @@ private:
     for (const auto& [name, value] : headers) request.set(name, value);
     request.body() = body;
     request.prepare_payload();
-    if ((ec = run(io, deadline, [&](auto done) { http::async_write(wire, request, std::move(done)); })))
-      return failed(ec);
+    ec = run(io, deadline, [&](auto done) { http::async_write(wire, request, std::move(done)); });
+    if (ec) return failed(ec);
     beast::flat_buffer buffer(2 * most_head_bytes);
     http::response_parser<http::empty_body> answer;
     answer.header_limit(most_head_bytes);
