@@ -92,7 +92,9 @@ public:
     if (!thread_.joinable()) return;
     stop_at_ = steady_clock::now() + within;
     changed_.notify_all();
-    if (changed_.wait_until(lock, *stop_at_ + to_notice, [this] { return done_; })) {
+    changed_.wait_until(lock, *stop_at_ + to_notice, [this] { return done_; });
+    changed_.wait(lock, [this] { return done_ || resolving_; }); // all else looks at the time
+    if (done_) {
       lock.unlock();
       return thread_.join();
     }
@@ -179,6 +181,14 @@ private:
     return **result;
   }
 
+  /// Once nobody waits for the thread, the program ends, and nothing of it may be touched any more.
+  void resolving(bool now) {
+    std::unique_lock lock(mutex_);
+    resolving_ = now;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !abandoned_; });
+  }
+
   verdict post(const std::string& body, const header_list& headers, steady_clock::time_point deadline,
                std::string& why) {
     asio::io_context io{1};
@@ -187,7 +197,9 @@ private:
       return verdict::later;
     };
     error_code ec;
+    resolving(true);
     const auto found = tcp::resolver(io).resolve(with_.to.host, with_.to.port, ec);
+    resolving(false);
     if (ec) return failed(ec);
     beast::tcp_stream socket(io);
     ec = run(io, deadline, [&](auto done) { socket.async_connect(found, std::move(done)); });
@@ -227,6 +239,7 @@ private:
   header_list headers_;
   std::optional<steady_clock::time_point> stop_at_;
   bool done_ = false;
+  bool resolving_ = false;
   bool abandoned_ = false; ///< nobody waits for the thread any more, and the program may be at its end
   const std::shared_ptr<asio::ssl::context> tls_; ///< null = plain text
   std::thread thread_;
