@@ -55,7 +55,7 @@ verdict verdict_on(unsigned status) {
 class span_exporter::impl : public std::enable_shared_from_this<impl> {
 public:
   impl(export_options options, std::shared_ptr<span_counts> counts)
-      : with_(std::move(options)), counts_(std::move(counts)), headers_(std::move(with_.headers)),
+      : with_(std::move(options)), counts_(std::move(counts)), headers_(with_.headers),
         tls_(with_.to.tls ? client_tls() : nullptr) {}
 
   void start() {
@@ -92,7 +92,9 @@ public:
     if (!thread_.joinable()) return;
     stop_at_ = steady_clock::now() + within;
     changed_.notify_all();
-    if (changed_.wait_until(lock, *stop_at_ + to_notice, [this] { return done_; })) {
+    changed_.wait_until(lock, *stop_at_ + to_notice, [this] { return done_; });
+    changed_.wait(lock, [this] { return done_ || resolving_; }); // all else looks at the time
+    if (done_) {
       lock.unlock();
       return thread_.join();
     }
@@ -179,6 +181,14 @@ private:
     return **result;
   }
 
+  /// Once nobody waits for the thread, the program ends, and nothing of it may be touched any more.
+  void resolving(bool now) {
+    std::unique_lock lock(mutex_);
+    resolving_ = now;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !abandoned_; });
+  }
+
   verdict post(const std::string& body, const header_list& headers, steady_clock::time_point deadline,
                std::string& why) {
     asio::io_context io{1};
@@ -187,10 +197,13 @@ private:
       return verdict::later;
     };
     error_code ec;
+    resolving(true);
     const auto found = tcp::resolver(io).resolve(with_.to.host, with_.to.port, ec);
+    resolving(false);
     if (ec) return failed(ec);
     beast::tcp_stream socket(io);
-    if ((ec = run(io, deadline, [&](auto done) { socket.async_connect(found, std::move(done)); }))) return failed(ec);
+    ec = run(io, deadline, [&](auto done) { socket.async_connect(found, std::move(done)); });
+    if (ec) return failed(ec);
     stream wire(socket.release_socket());
     if (tls_) {
       ec = run(io, deadline, [&](auto done) { wire.async_secure_as_client(*tls_, with_.to.host, std::move(done)); });
@@ -204,8 +217,8 @@ private:
     for (const auto& [name, value] : headers) request.set(name, value);
     request.body() = body;
     request.prepare_payload();
-    if ((ec = run(io, deadline, [&](auto done) { http::async_write(wire, request, std::move(done)); })))
-      return failed(ec);
+    ec = run(io, deadline, [&](auto done) { http::async_write(wire, request, std::move(done)); });
+    if (ec) return failed(ec);
     beast::flat_buffer buffer(2 * most_head_bytes);
     http::response_parser<http::empty_body> answer;
     answer.header_limit(most_head_bytes);
@@ -226,6 +239,7 @@ private:
   header_list headers_;
   std::optional<steady_clock::time_point> stop_at_;
   bool done_ = false;
+  bool resolving_ = false;
   bool abandoned_ = false; ///< nobody waits for the thread any more, and the program may be at its end
   const std::shared_ptr<asio::ssl::context> tls_; ///< null = plain text
   std::thread thread_;

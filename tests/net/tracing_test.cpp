@@ -365,7 +365,8 @@ TEST_CASE("a request's trace goes to its session, and is handed back") {
 
   const std::string hi = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
   auto asks = server.connect();
-  const auto before = server.gateway.begun();
+  const std::size_t before = 6; // of all the upgrades above
+  REQUIRE(server.gateway.eventually([&](auto& sessions) { return sessions.size() == before; }));
   asks.send("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\ntraceparent: " + good +
             "\r\nContent-Length: " + std::to_string(hi.size()) + "\r\n\r\n" + hi);
   REQUIRE(server.gateway.eventually([&](auto& sessions) { return sessions.size() > before; }));
