@@ -255,10 +255,10 @@ TEST_CASE("where units are late whatever is done, moved sessions get a quarter, 
   for (session_id id = 1; id <= 4; ++id) people.push_back({id, true, std::chrono::milliseconds(id * 200)});
   const std::vector<owner> owners{
       {101, {stage::prefill, 13}, true}, {102, {stage::decode}}, {103, {stage::prefill, 1 << 20, true}}};
-  const auto out = simulate(people, owners, 2, 20s);
+  const auto out = simulate(people, owners, 4, 20s);
   const auto& late = out.spare.at(1);
-  REQUIRE(ms(late.at(late.size() / 2)) < 0); // there is more to do than time
-  CHECK(ms(out.given.at(101)) > 0.15 * ms(20s));
+  REQUIRE(ms(late.at(late.size() / 2)) < 0);    // there is more to do than time
+  CHECK(ms(out.given.at(101)) > 0.1 * ms(20s)); // a quarter, but for passes that are longer than its pause
   CHECK(ms(out.given.at(101)) < 0.3 * ms(20s));
   CHECK(ms(out.given.at(102)) < 0.03 * ms(20s));
   CHECK(ms(out.given.at(103)) < 0.03 * ms(20s));

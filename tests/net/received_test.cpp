@@ -96,13 +96,16 @@ TEST_CASE("bodies of completions count likewise, until they are answered") {
     waiting.back().send(request_for(body_of(large - 200)));
     CHECK(fixture.gateway.eventually([&](auto& sessions) { return sessions.size() == waiting.size(); }));
   }
-  wire_client third = fixture.connect();
-  third.send(request_for(body_of(large)));
-  const auto refused = third.read_response();
-  CHECK(refused.status == 503);
-  CHECK(refused.header("Retry-After") == "1");
+  {
+    wire_client third = fixture.connect();
+    third.send(request_for(body_of(large)));
+    const auto refused = third.read_response();
+    CHECK(refused.status == 503);
+    CHECK(refused.header("Retry-After") == "1");
+  }
   waiting.pop_back();
   CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.at(1)->gone; }));
+  CHECK(fixture.comes_to(1)); // with the connection its bytes have gone
   wire_client fourth = fixture.connect();
   fourth.send(request_for(body_of(large - 200)));
   CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 3; }));
