@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace parley::actors {
@@ -15,8 +16,18 @@ class log_facts {
 public:
   struct fact {
     std::string_view name; ///< must outlive it
-    std::string value;
-    bool is_text; ///< else a number
+    std::variant<std::string, std::int64_t, double> value;
+
+    const std::string* text() const { return std::get_if<std::string>(&value); } ///< null = it is a number
+
+    /// As in a line of the log.
+    std::string words() const {
+      if (const auto* of = text()) return *of;
+      if (const auto* count = std::get_if<std::int64_t>(&value)) return std::to_string(*count);
+      auto out = std::to_string(std::get<double>(value));
+      out.resize(out.size() - 3); // milliseconds
+      return out;
+    }
   };
 
   log_facts() : before_(std::exchange(current(), this)) {}
@@ -24,15 +35,11 @@ public:
   log_facts(const log_facts&) = delete;
   log_facts& operator=(const log_facts&) = delete;
 
-  void text(std::string_view name, std::string value) { all_.push_back({name, std::move(value), true}); }
-  void number(std::string_view name, std::int64_t value) { all_.push_back({name, std::to_string(value), false}); }
+  void text(std::string_view name, std::string value) { all_.push_back({name, std::move(value)}); }
+  void number(std::string_view name, std::int64_t value) { all_.push_back({name, value}); }
 
   /// In milliseconds' steps.
-  void seconds(std::string_view name, double value) {
-    auto words = std::to_string(std::round(value * 1000) / 1000);
-    words.resize(words.size() - 3);
-    all_.push_back({name, std::move(words), false});
-  }
+  void seconds(std::string_view name, double value) { all_.push_back({name, std::round(value * 1000) / 1000}); }
 
   const std::vector<fact>& all() const { return all_; }
 

@@ -62,10 +62,11 @@ public:
       to.push_back(',');
       append_json(each.name, to);
       to.push_back(':');
-      if (each.is_text)
-        append_json(each.value, to);
+      const auto words = each.words();
+      if (each.text())
+        append_json(words, to);
       else
-        to.append(each.value.data(), each.value.data() + each.value.size());
+        to.append(words.data(), words.data() + words.size());
     }
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_facts>(); }
@@ -103,7 +104,7 @@ public:
     if (!facts) return;
     std::string_view before = "; ";
     for (const auto& each : facts->all()) {
-      append_escaped(std::string(before) + std::string(each.name) + ' ' + each.value, to);
+      append_escaped(std::string(before) + std::string(each.name) + ' ' + each.words(), to);
       before = ", ";
     }
   }

@@ -22,8 +22,8 @@ QUESTIONS, QUESTION_SECONDS = 6, 8.0
 class Returning(Resuming):
     """Comes back by itself, to each of `servers` in turn. The list may change meanwhile."""
 
-    def __init__(self, servers: list, mode: str):
-        super().__init__(servers[0], mode)
+    def __init__(self, servers: list, mode: str, **options):
+        super().__init__(servers[0], mode, **options)
         self.servers = servers
         self.left = False  # it does not come back
         self.goodbye: dict | None = None  # sent again after a return

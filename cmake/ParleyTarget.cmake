@@ -70,10 +70,8 @@ endfunction()
 
 # parley_python_test(<name> <script or arguments of python…>): one ctest entry, run from the source root with the
 # virtual environment's Python; PARLEY_BINARY names the built program.
-set(_cache "$ENV{PARLEY_CACHE}")
-if(NOT _cache)
-  set(_cache "$ENV{HOME}/.cache/parley")
-endif()
+include(ParleyCache)
+parley_cache(_cache)
 set(PARLEY_PYTHON "${_cache}/venv/bin/python" CACHE FILEPATH "Python with the packages of scripts/requirements.tests.txt")
 function(parley_python_test name)
   add_test(NAME ${name} COMMAND "${PARLEY_PYTHON}" ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")

@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 import os
-import random
 import re
 import ssl
 import subprocess
@@ -69,6 +68,11 @@ def key_of(name: str) -> str:
     return f"drill-{name}"
 
 
+def as_(gateway: "Gateway", name: str) -> dict:
+    """Options of a client that trusts the drill's authority and has this key."""
+    return {"ssl": gateway.trust, "additional_headers": {"Authorization": f"Bearer {key_of(name)}"}}
+
+
 class Gateway(Process):
     """`parley gateway` with TLS at ports that stay; ready once constructed."""
 
@@ -94,25 +98,13 @@ class Gateway(Process):
         return sum(each["state"] == "up" for each in json.loads(self.ask("/status"))["workers"])
 
 
-class Talker(Returning):
-    def __init__(self, servers: list, mode: str, key: str):
-        self.options = {"ssl": servers[0].trust, "additional_headers": {"Authorization": f"Bearer {key_of(key)}"}}
-        self.servers, self.left, self.goodbye, self.returns = servers, False, None, []
-        self._lock, self._chance = threading.RLock(), random.Random(5)
-        Client.__init__(self, servers[0], mode, **self.options)
-        self._server, self.sent, self.last_event_id, self.tokens, self.resumed = servers[0], [], 0, [], []
-
-    def claim(self, *_) -> Client:
-        return Client(self._server, None, f"session_id={self.id}&resume_token={self.tokens[-1]}&last_event_id={self.last_event_id}", **self.options)
-
-
 class Conversation(Paced):
     def __init__(self, servers: list, seed: int, key: str):
         self.key = key
         super().__init__(servers, seed, UNITS, 1.0)
 
-    def client_of(self, servers) -> Talker:
-        return Talker(servers, "audio", self.key)
+    def client_of(self, servers) -> Returning:
+        return Returning(servers, "audio", **as_(servers[0], self.key))
 
 
 class Crowd:
@@ -184,7 +176,7 @@ class Prometheus:
 
 def spend(gateway: Gateway) -> tuple[str, str]:
     """A chat with a key of few tokens, until it has none left: the session's id, and the code of its end."""
-    with Client(gateway, "chat", ssl=gateway.trust, additional_headers={"Authorization": f"Bearer {key_of('small')}"}) as client:
+    with Client(gateway, "chat", **as_(gateway, "small")) as client:
         client.init()
         for _ in range(1000):
             client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": "Say something."}]}})
@@ -199,7 +191,7 @@ def try_keys(gateways: list, enough: threading.Event):
     while not enough.wait(0.2):
         for gateway in gateways:
             try:
-                Client(gateway, ssl=gateway.trust, additional_headers={"Authorization": "Bearer guessed"})
+                Client(gateway, **as_(gateway, "guessed"))
             except Exception:
                 pass  # refused, or the gateway is being updated
 

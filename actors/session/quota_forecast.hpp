@@ -10,8 +10,8 @@
 
 namespace parley::actors {
 
-/// For how long a session may go on, if one of its key's quotas is used up to nine tenths; none = no quota is. It used
-/// `tokens` in `lasted`, and is taken to go on like that, alone with its key.
+/// How long a session can go on, once 90 % of one of its key's quotas is used; none = no quota is that low. Assumes that no
+/// other session uses the key, and that this one goes on as it began, with `tokens` in `lasted`.
 inline std::optional<std::chrono::milliseconds>
 quota_forecast(std::span<const usage_account::left> rests, std::int64_t tokens, std::chrono::duration<double> lasted) {
   constexpr double most_seconds = 86'400;

@@ -41,18 +41,8 @@ constexpr std::string_view cut_off = "cut off";
 /// The facts of the session's lines in the log, but for who its client is and where its trace.
 std::vector<protocol::trace::attribute> attributes_of(const log_facts& facts) {
   std::vector<protocol::trace::attribute> out;
-  for (const auto& [name, value, is_text] : facts.all()) {
-    if (name == "remote" || name == "trace") continue;
-    const bool whole = value.find('.') == std::string::npos;
-    auto& added = out.emplace_back();
-    added.key = "parley." + std::string(name);
-    if (is_text)
-      added.value = value;
-    else if (whole)
-      added.value = std::int64_t{std::stoll(value)};
-    else
-      added.value = std::stod(value);
-  }
+  for (const auto& [name, value] : facts.all())
+    if (name != "remote" && name != "trace") out.push_back({"parley." + std::string(name), value});
   return out;
 }
 

@@ -13,16 +13,16 @@ namespace parley::inference {
 /// most, and more and more seldom. The best of several runs counts, which ignores the load of other programs. Pure.
 class idle_measurement {
 public:
-  /// Whether to measure now, after another while without work: after 1, 2, 4, 8, … of them.
+  /// Whether to measure now. Asked once for each period without work; true for the 1st, 2nd, 4th, 8th, …
   bool due() { return runs_ > 0 || std::has_single_bit(++whiles_); }
 
   /// Whether there are more runs to come.
   bool begun() const { return runs_ > 0; }
 
-  /// For how many sessions the next run is.
+  /// How many sessions the next run simulates.
   int next() const { return runs_ % 2 == 0 ? 1 : 4; }
 
-  /// What it took, in seconds. A cost, if that was the last run.
+  /// Records how long the run took, in seconds. Returns the cost once the last run is over.
   std::optional<step_cost> add(double seconds) {
     auto& best = runs_ % 2 == 0 ? one_ : four_;
     best = std::min(best, seconds);
@@ -32,7 +32,7 @@ public:
     return cost;
   }
 
-  /// There is work: what was begun is of no use.
+  /// Work has arrived: the runs so far are discarded.
   void interrupt() {
     one_ = four_ = std::numeric_limits<double>::infinity();
     runs_ = 0;

@@ -9,9 +9,9 @@ from realtime import Client
 class Resuming(Client):
     """Keeps what it sent and checks what it received: every numbered event must follow the one before."""
 
-    def __init__(self, server, mode: str):
-        super().__init__(server, mode)
-        self._server = server
+    def __init__(self, server, mode: str, **options):
+        super().__init__(server, mode, **options)
+        self._server, self._options = server, options
         self.sent: list[str] = []  # append events since session.created
         self.last_event_id = 0
         self.tokens: list[str] = []
@@ -45,7 +45,7 @@ class Resuming(Client):
 
     def claim(self, token: str | None = None, last_event_id: int | None = None) -> Client:
         seen = self.last_event_id if last_event_id is None else last_event_id
-        return Client(self._server, None, f"session_id={self.id}&resume_token={token or self.tokens[-1]}&last_event_id={seen}")
+        return Client(self._server, None, f"session_id={self.id}&resume_token={token or self.tokens[-1]}&last_event_id={seen}", **self._options)
 
     def use(self, server):
         """From now on, come back to this server."""

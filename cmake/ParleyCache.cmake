@@ -1,0 +1,12 @@
+# parley_cache(<variable>): the folder into which scripts/setup.sh puts what it fetches and builds.
+function(parley_cache variable)
+  set(cache "$ENV{PARLEY_CACHE}")
+  if(NOT cache)
+    set(cache "$ENV{XDG_CACHE_HOME}")
+    if(NOT cache)
+      set(cache "$ENV{HOME}/.cache")
+    endif()
+    string(APPEND cache "/parley")
+  endif()
+  set(${variable} "${cache}" PARENT_SCOPE)
+endfunction()
